@@ -43,18 +43,19 @@ func (c *reportCmd) Run(t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
+	result := publish.Result{Run: run, Analysis: a}
 	switch {
 	case c.Bench:
 		return report.Bench(t.Out, run)
 	case c.HTML != "":
-		return writeReport(t, c.HTML, func(w io.Writer) error { return report.HTML(w, run, a) })
+		return writeReport(t, c.HTML, func(w io.Writer) error { return report.HTML(w, run, a, publish.Ending(t, result)...) })
 	case c.Markdown != "":
-		return writeReport(t, c.Markdown, func(w io.Writer) error { return publish.WriteComment(w, t, publish.Result{Run: run, Analysis: a}) })
+		return writeReport(t, c.Markdown, func(w io.Writer) error { return publish.WriteComment(w, t, result) })
+	case c.All && !c.JSON:
+		return runs.PrintAll(t, a, publish.Ending(t, result)...)
 	}
-	if c.All {
-		return runs.Print(t, a, c.JSON)
-	}
-	return runs.PrintShort(t, run, a, c.JSON)
+	_, err = publish.Print(t, result, c.JSON)
+	return err
 }
 
 // writeReport writes to a file, or to standard output for -.

@@ -34,20 +34,19 @@ var script string
 
 // Text writes the page without drawings for a terminal or a pipe. It returns the first
 // error of writing, as the others do.
-func Text(w io.Writer, a *verdict.Analysis, o doc.TextOptions) error {
-	return doc.Text(w, Page(nil, a), o)
+func Text(w io.Writer, a *verdict.Analysis, o doc.TextOptions, more ...doc.Block) error {
+	return doc.Text(w, Page(nil, a, more...), o)
 }
 
 // HTML writes the page as one file that needs no other. The run must be the one that a
 // was made from: single trials are drawn. What cannot be read of them is said in the page.
-func HTML(w io.Writer, run *record.Run, a *verdict.Analysis) error {
-	return doc.HTML(w, Page(run, a), doc.HTMLOptions{Script: script})
+func HTML(w io.Writer, run *record.Run, a *verdict.Analysis, more ...doc.Block) error {
+	return doc.HTML(w, Page(run, a, more...), doc.HTMLOptions{Script: script})
 }
 
-// Page is the report. With a run, its single trials are drawn; nil draws none.
-func Page(run *record.Run, a *verdict.Analysis) doc.Page {
-	m := &a.Manifest
-	s := &m.Study
+// Page is the report. A run's single trials are drawn; nil draws none. More stands above its command.
+func Page(run *record.Run, a *verdict.Analysis, more ...doc.Block) doc.Page {
+	m, s := &a.Manifest, &a.Manifest.Study
 	p := doc.Page{Title: s.Name + ": " + a.Headline, Foot: footOf(m)}
 	title := "Study " + s.Name
 	if m.Quick {
@@ -83,6 +82,7 @@ func Page(run *record.Run, a *verdict.Analysis) doc.Page {
 			p.Add(f)
 		}
 	}
+	p.Add(more...)
 	if len(m.Command) > 0 {
 		p.Add(doc.Heading{Level: 2, Text: "Repeat it", ID: "repeat"}, doc.Code{Text: ShellLine(m.Command)})
 	}

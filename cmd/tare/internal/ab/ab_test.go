@@ -13,6 +13,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/compose"
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
+	"github.com/tarehq/tare/cmd/tare/internal/runs/runstest"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -165,6 +166,24 @@ func TestHintOfInconclusive(t *testing.T) {
 		f, ok := errors.AsType[*cli.Failure](c.inconclusive(tt.outcome, tt.blocks))
 		if !ok || f.Status != cli.ExitInconclusive || !strings.Contains(f.Hint, tt.want) {
 			t.Errorf("outcome %q after %d blocks: got %+v, want the hint %q", tt.outcome, tt.blocks, f, tt.want)
+		}
+	}
+}
+
+// An interrupted comparison with budgets is continued by a gate, which judges them. Its looks
+// bound the time.
+func TestContinueWithBudgets(t *testing.T) {
+	run := runstest.Interrupted(t)
+	for _, tt := range []struct {
+		max  runs.Budgets
+		want string
+	}{
+		{nil, "continue with `tare run --resume " + run.Dir + " --budget 2m0s`"},
+		{runs.Budgets{"cpu_per_request": 0.05}, "continue with `tare gate --resume " + run.Dir + " --max cpu_per_request=5`"},
+	} {
+		c := &Cmd{Measure: runFlags{Budget: 2 * time.Minute}, Output: outputFlags{Max: tt.max}}
+		if f := c.session(nil).Interrupted(run, nil); f.Hint != tt.want {
+			t.Errorf("--max %v: got the hint %q, want %q", tt.max, f.Hint, tt.want)
 		}
 	}
 }

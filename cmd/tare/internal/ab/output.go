@@ -76,10 +76,7 @@ func (o *outputFlags) showSame(ctx context.Context, t *cli.Terminal, same commen
 
 // measure runs the study and shows what came of it. unplanned is why that takes no profiles.
 func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, builder *arm.Builder, unplanned string) error {
-	session := &runs.Session{
-		StudyFlags: runs.StudyFlags{TrialFlags: c.Measure.TrialFlags, HomeFlag: c.Output.HomeFlag},
-		Budget:     c.Measure.Budget, Builder: builder, Command: c.args, Decided: c.decided(),
-	}
+	session := c.session(builder)
 	if err := c.Remote.Join(ctx, session); err != nil {
 		return err
 	}
@@ -87,23 +84,26 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, s *study.Study, buil
 	run, err := session.Measure(ctx, t, s, session.NewFolder(s))
 	budgets, _ := c.Output.Max.List() // Run has checked them
 	result := publish.Result{Run: run, Unplanned: unplanned}
-	a, err := session.Conclude(t, run, compose.Explain(err), func(a *verdict.Analysis) error {
-		result.Analysis, result.Gates = a, a.Gate(budgets)
-		return publish.PrintEnded(t, result, c.Output.JSON)
-	})
+	a, err := session.Conclude(t, run, compose.Explain(err), result.Printer(t, budgets, c.Output.JSON))
 	if err != nil {
 		return err
 	}
 	return publish.WithFailure(c.conclude(a, result.Gates), c.Output.Publish(ctx, t, result))
 }
 
-// decided reports at a look whether the run may stop: with gates, once all are decided.
-func (c *Cmd) decided() func(*verdict.Analysis) bool {
-	budgets, _ := c.Output.Max.List() // Run has checked them
-	if len(budgets) == 0 {
-		return nil
+// session runs the study. With budgets it may stop once all are decided, and a gate continues it.
+func (c *Cmd) session(builder *arm.Builder) *runs.Session {
+	s := &runs.Session{
+		StudyFlags: runs.StudyFlags{TrialFlags: c.Measure.TrialFlags, HomeFlag: c.Output.HomeFlag},
+		Budget:     c.Measure.Budget, Builder: builder, Command: c.args,
 	}
-	return func(a *verdict.Analysis) bool { return !slices.ContainsFunc(a.Gate(budgets), verdict.Gated.Undecided) }
+	if budgets, _ := c.Output.Max.List(); len(budgets) > 0 { // Run has checked them
+		s.Decided = func(a *verdict.Analysis) bool { return !slices.ContainsFunc(a.Gate(budgets), verdict.Gated.Undecided) }
+		s.Again = func(dir string) []string {
+			return append([]string{"tare", "gate", "--resume", dir}, c.Output.Max.Flags()...)
+		}
+	}
+	return s
 }
 
 // conclude turns the outcome into an exit status; gates are nil without budgets.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,9 +182,7 @@ func (c *Cmd) judge(ctx context.Context, t *cli.Terminal, dir string) error {
 	if err != nil {
 		return err
 	}
-	r := c.result(run, a)
-	r.Args = nil // what repeats it is what made the run
-	return c.decide(ctx, t, r, nil)
+	return c.decide(ctx, t, c.result(run, a, nil), nil)
 }
 
 // measure makes a run and gates it. It notes the first run that fails.
@@ -197,16 +196,26 @@ func (c *Cmd) measure(ctx context.Context, t *cli.Terminal, session *runs.Sessio
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(t.Err, "run: %s\n", run.Dir)
-	r := c.result(run, a)
+	args := os.Args
+	if c.Resume {
+		args = nil
+	}
+	r := c.result(run, a, args)
+	path := filepath.Join(run.Dir, "report.html")
+	if err := runs.WriteHTML(run, a, path, publish.Ending(t, *r)...); err != nil { // the gate is judged all the same
+		t.Note("warning: %s", err)
+	} else {
+		fmt.Fprintf(t.Err, "report: %s\n", path)
+	}
 	if c.failed == "" && comment.Worst(r.Gates) == bound.Failed {
 		c.failed = run.Dir
 	}
 	return r, nil
 }
 
-func (c *Cmd) result(run *record.Run, a *verdict.Analysis) *publish.Result {
-	return &publish.Result{Run: run, Analysis: a, Gates: c.gates(a), Args: os.Args}
+// result is what is published. Without args, what made the run repeats it.
+func (c *Cmd) result(run *record.Run, a *verdict.Analysis, args []string) *publish.Result {
+	return &publish.Result{Run: run, Analysis: a, Gates: c.gates(a), Args: args}
 }
 
 // explain says why a run ended early, and how to continue if anything was measured; run may

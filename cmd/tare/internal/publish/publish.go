@@ -156,17 +156,30 @@ func WriteComment(w io.Writer, t *cli.Terminal, r Result) error {
 // AB is the name of the study that tare ab runs, by which its runs are known again.
 const AB = "ab"
 
-// PrintEnded prints a run that has just ended: the report, and of one of tare ab also the
-// owners whose cost changed and what became of the budgets.
-func PrintEnded(t *cli.Terminal, r Result, asJSON bool) error {
+// Ending is what stands at the end of the report on a run of tare ab: the owners whose cost
+// changed, the sizes of the programs, and what became of the budgets. Other runs have none.
+func Ending(t *cli.Terminal, r Result) []doc.Block {
+	if r.Run.Manifest.Study.Name != AB {
+		return nil
+	}
+	return comment.Ending(newSource(t, r))
+}
+
+// Printer returns what prints the result once its run is analysed, and judges it by the budgets.
+func (r *Result) Printer(t *cli.Terminal, budgets []verdict.Budget, asJSON bool) func(*verdict.Analysis) ([]doc.Block, error) {
+	return func(a *verdict.Analysis) ([]doc.Block, error) {
+		r.Analysis, r.Gates = a, a.Gate(budgets)
+		return Print(t, *r, asJSON)
+	}
+}
+
+// Print prints a run, and returns its ending.
+func Print(t *cli.Terminal, r Result, asJSON bool) ([]doc.Block, error) {
+	ending := Ending(t, r)
 	if asJSON {
-		return runs.Print(t, r.Analysis, asJSON)
+		return ending, runs.PrintJSON(t, r.Analysis)
 	}
-	var ending []doc.Block
-	if r.Run.Manifest.Study.Name == AB {
-		ending = comment.Ending(newSource(t, r))
-	}
-	return runs.PrintWith(t, r.Run, r.Analysis, ending...)
+	return ending, runs.PrintShort(t, r.Run, r.Analysis, ending...)
 }
 
 // newSource compares owners, and masks secrets.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/doc"
@@ -88,45 +87,25 @@ func CheckDir(home, hint string) error {
 	return nil
 }
 
-// WriteHTML writes a run's report to a file.
-func WriteHTML(run *record.Run, a *verdict.Analysis, path string) error {
-	return cli.WriteFile(path, func(w io.Writer) error { return report.HTML(w, run, a) })
+// WriteHTML writes a run's report to a file, with more blocks above the command that repeats it.
+func WriteHTML(run *record.Run, a *verdict.Analysis, path string, more ...doc.Block) error {
+	return cli.WriteFile(path, func(w io.Writer) error { return report.HTML(w, run, a, more...) })
 }
 
-// Print prints a run's verdicts, as text or as JSON.
-func Print(t *cli.Terminal, a *verdict.Analysis, asJSON bool) error {
-	if asJSON {
-		return report.JSON(t.Out, a)
-	}
-	return report.Text(t.Out, a, t.PageLayout())
+// PrintJSON prints a run's verdicts for programs.
+func PrintJSON(t *cli.Terminal, a *verdict.Analysis) error { return report.JSON(t.Out, a) }
+
+// PrintAll prints a run's report for people, with more blocks as in WriteHTML.
+func PrintAll(t *cli.Terminal, a *verdict.Analysis, more ...doc.Block) error {
+	return report.Text(t.Out, a, t.PageLayout(), more...)
 }
 
-// PrintShort prints what a run says. On a terminal that is a screen, and the last line says how
-// to see the rest there.
-func PrintShort(t *cli.Terminal, run *record.Run, a *verdict.Analysis, asJSON bool) error {
-	if asJSON {
-		return Print(t, a, asJSON)
-	}
-	return PrintWith(t, run, a)
-}
-
-// isRepeat finds the heading of the command that repeats a run.
-func isRepeat(b doc.Block) bool {
-	h, ok := b.(doc.Heading)
-	return ok && h.ID == "repeat"
-}
-
-// PrintWith is PrintShort for people, with more blocks, which stand below the report's own and
-// above the command that repeats the run.
-func PrintWith(t *cli.Terminal, run *record.Run, a *verdict.Analysis, more ...doc.Block) error {
-	p, layout := report.Page(nil, a), t.PageLayout()
-	at := slices.IndexFunc(p.Blocks, isRepeat)
-	if at < 0 {
-		at = len(p.Blocks)
-	}
-	p.Blocks = slices.Insert(p.Blocks, at, more...)
+// PrintShort is PrintAll, but on a terminal it is a screen, and the last line says how to see the
+// rest there.
+func PrintShort(t *cli.Terminal, run *record.Run, a *verdict.Analysis, more ...doc.Block) error {
+	layout := t.PageLayout()
 	layout.Closed = !t.Piped
-	if err := doc.Text(t.Out, p, layout); err != nil || t.Piped {
+	if err := report.Text(t.Out, a, layout, more...); err != nil || t.Piped {
 		return err
 	}
 	_, err := fmt.Fprintf(t.Out, "these parts in full: %s\n", report.ShellLine([]string{"tare", "report", "--all", run.Dir}))

@@ -16,10 +16,12 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/noise"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/fleet"
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 )
@@ -56,7 +58,8 @@ type Session struct {
 	// Decided reports at a look whether the run may stop; nil stops it once its primary
 	// comparisons are decided.
 	Decided func(*verdict.Analysis) bool
-	// Again is the command that continues a run; nil is `tare run --resume`.
+	// Again is the command that continues a run; nil is `tare run --resume`. It takes no
+	// budget of time.
 	Again func(dir string) []string
 	// Command is the one that repeats a run; nil is `tare run` with the session's flags.
 	Command []string
@@ -196,17 +199,17 @@ func (s *Session) repeating(st *study.Study) []string {
 	if len(s.Workloads) > 0 {
 		args = append(args, "--workloads", strings.Join(s.Workloads, ","))
 	}
-	return append(append(args, s.keptFlags()...), cmp.Or(st.File, st.Name))
+	return append(append(args, s.keptFlags(s.Budget)...), cmp.Or(st.File, st.Name))
 }
 
 // keptFlags hold when the run is continued, and when it is repeated.
-func (s *Session) keptFlags() []string {
+func (s *Session) keptFlags(budget time.Duration) []string {
 	var args []string
 	if s.Blocks > 0 {
 		args = append(args, "--blocks", strconv.Itoa(s.Blocks))
 	}
-	if s.Budget > 0 {
-		args = append(args, "--budget", s.Budget.String())
+	if budget > 0 {
+		args = append(args, "--budget", budget.String())
 	}
 	if s.Module != "" {
 		args = append(args, "--module", s.Module)
@@ -233,9 +236,9 @@ func (s *Session) TakeUp(name string) (string, *study.Study, error) {
 	return dir, &st, nil
 }
 
-// Conclude analyses what was measured, has show print it, and writes the HTML report, also
-// when err ended the run early.
-func (s *Session) Conclude(t *cli.Terminal, run *record.Run, err error, show func(*verdict.Analysis) error) (*verdict.Analysis, error) {
+// Conclude analyses what was measured, has show print it, and writes the HTML report with the
+// blocks that show returns, also when err ended the run early.
+func (s *Session) Conclude(t *cli.Terminal, run *record.Run, err error, show func(*verdict.Analysis) ([]doc.Block, error)) (*verdict.Analysis, error) {
 	if run == nil || len(run.Trials) == 0 {
 		return nil, Explain(err)
 	}
@@ -243,9 +246,10 @@ func (s *Session) Conclude(t *cli.Terminal, run *record.Run, err error, show fun
 	if aerr != nil {
 		return nil, errors.Join(err, aerr)
 	}
+	more, unshown := show(a)
 	path := filepath.Join(run.Dir, "report.html")
-	unwritten := WriteHTML(run, a, path)
-	if unshown := show(a); unshown != nil {
+	unwritten := WriteHTML(run, a, path, more...)
+	if unshown != nil {
 		return nil, errors.Join(err, unshown, unwritten)
 	}
 	if unwritten == nil {
@@ -270,11 +274,11 @@ func (s *Session) Interrupted(run *record.Run, besides error) *cli.Failure {
 // continuing is the command that continues a run within the same bounds: the budget holds
 // for each session.
 func (s *Session) continuing(run *record.Run) string {
-	args := []string{"tare", "run", "--resume", run.Dir}
+	args, budget := []string{"tare", "run", "--resume", run.Dir}, s.Budget
 	if s.Again != nil {
-		args = s.Again(run.Dir)
+		args, budget = s.Again(run.Dir), 0
 	}
-	return strings.Join(append(args, s.keptFlags()...), " ")
+	return report.ShellLine(append(args, s.keptFlags(budget)...))
 }
 
 // HintAgain adds how to continue the run to an error that has no remedy yet.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs/runstest"
+	"github.com/tarehq/tare/doc"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/studies"
@@ -39,7 +40,7 @@ func TestRunStopped(t *testing.T) {
 	ends := func(stopped error) string {
 		var said strings.Builder
 		quiet := &cli.Terminal{Out: io.Discard, Err: &said, Width: 80}
-		_, err := asked.Conclude(quiet, run, stopped, func(a *verdict.Analysis) error { return Print(quiet, a, true) })
+		_, err := asked.Conclude(quiet, run, stopped, func(a *verdict.Analysis) ([]doc.Block, error) { return nil, PrintJSON(quiet, a) })
 		if got := cli.PrintError(quiet, err); got != cli.ExitFailed {
 			t.Errorf("stopped by %v: got exit status %d, want %d", stopped, got, cli.ExitFailed)
 		}

@@ -248,12 +248,11 @@ func printPlan(t *cli.Terminal, s *runs.Session, st *study.Study) {
 
 // finish reports what was measured, also when the run was interrupted.
 func (c *Command) finish(t *cli.Terminal, s *runs.Session, run *record.Run, err error) error {
-	a, err := s.Conclude(t, run, err, func(a *verdict.Analysis) error {
-		result := publish.Result{Run: run, Analysis: a}
-		return errors.Join(publish.PrintEnded(t, result, c.JSON), cli.WriteFile(c.Markdown, func(w io.Writer) error {
-			return publish.WriteComment(w, t, result)
-		}))
-	})
+	result := publish.Result{Run: run}
+	a, err := s.Conclude(t, run, err, result.Printer(t, nil, c.JSON))
+	if result.Analysis != nil { // also of a run that ended early
+		err = errors.Join(err, cli.WriteFile(c.Markdown, func(w io.Writer) error { return publish.WriteComment(w, t, result) }))
+	}
 	switch {
 	case err != nil:
 		return err
