@@ -32,7 +32,7 @@ type Command struct {
 	Keep     string  `group:"Output:" help:"Also write the captures of services into this folder, as a-1.cpu.pb.gz and so on." placeholder:"DIR"`
 	JSON     bool    `group:"Output:" name:"json" help:"Print JSON."`
 	HTML     string  `group:"Output:" name:"html" help:"Write the table and a differential flame graph as one HTML file." placeholder:"FILE"`
-	Markdown string  `group:"Output:" help:"Write the tables for a pull request." placeholder:"FILE"`
+	Markdown string  `group:"Output:" help:"Write a comment for a pull request, the tables folded in it." placeholder:"FILE"`
 }
 
 // Help says what is compared and how.
@@ -70,7 +70,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	p := diffPage(d)
 	err = errors.Join( // the table is shown all the same
 		cli.WriteFile(c.HTML, func(w io.Writer) error { return page.WriteDiff(w, d) }),
-		cli.WriteFile(c.Markdown, func(w io.Writer) error { return doc.Markdown(w, p) }),
+		cli.WriteFile(c.Markdown, func(w io.Writer) error { return doc.Markdown(w, comment(d)) }),
 	)
 	return t.Show(ctx, cli.Result{JSON: d, Page: p}, c.JSON, err)
 }

@@ -60,18 +60,31 @@ func (c *Command) one(a, b []diff.Capture) (*diff.Result, error) {
 
 // diffPage shows what differs, and says how much was found not to.
 func diffPage(d *page.Diff) doc.Page {
-	var sides doc.Terms
-	sides.Add("A", "%s", d.A)
-	sides.Add("B", "%s", d.B)
-	p := doc.Page{Blocks: []doc.Block{doc.Heading{Level: 1, Text: "difference of B from A"}, sides}}
-	if d.CPU != nil {
-		p.Add(diffed{d.CPU, "CPU", unit.Nanoseconds}.blocks()...)
-	}
-	if d.Bytes != nil {
-		p.Add(diffed{d.Bytes, "allocated", unit.Bytes}.blocks()...)
+	p := doc.Page{Blocks: []doc.Block{doc.Heading{Level: 1, Text: "difference of B from A"}, sides(d)}}
+	for _, of := range compared(d) {
+		p.Add(of.blocks()...)
 	}
 	p.Add(cli.Warnings(d.Warnings)...)
 	return p
+}
+
+// sides says what A and B are.
+func sides(d *page.Diff) doc.Terms {
+	var t doc.Terms
+	t.Add("A", "%s", d.A)
+	t.Add("B", "%s", d.B)
+	return t
+}
+
+// compared is what both sides have.
+func compared(d *page.Diff) (all []diffed) {
+	if d.CPU != nil {
+		all = append(all, diffed{d.CPU, "CPU", unit.Nanoseconds})
+	}
+	if d.Bytes != nil {
+		all = append(all, diffed{d.Bytes, "allocated", unit.Bytes})
+	}
+	return all
 }
 
 // diffed is what was compared, with its name and unit.
@@ -98,13 +111,8 @@ func (of diffed) blocks() []doc.Block {
 		}
 		differ[place{row.Owner, row.Where}] = true
 		owners.Rows = append(owners.Rows, of.row(row, row.Owner+", "+row.Kind, ""))
-		shown := 0
-		for j := range of.Functions {
-			f := &of.Functions[j]
-			if f.Differs && f.Owner == row.Owner && f.Where == row.Where && shown < perOwner {
-				shown++
-				owners.Rows = append(owners.Rows, of.row(f, "↳ "+path.Base(f.Function), ""))
-			}
+		for _, f := range of.functionsOf(row) {
+			owners.Rows = append(owners.Rows, of.row(f, "↳ "+path.Base(f.Function), ""))
 		}
 	}
 	out = append(out, owners)
@@ -126,6 +134,17 @@ func (of diffed) blocks() []doc.Block {
 		out = append(out, doc.Note(unit.Plural(more, "more function")+": --json shows them."))
 	}
 	return append(out, of.near()...)
+}
+
+// functionsOf are the first functions within an owner that differ.
+func (of diffed) functionsOf(owner *diff.Row) (all []*diff.Row) {
+	for i := range of.Functions {
+		f := &of.Functions[i]
+		if f.Differs && f.Owner == owner.Owner && f.Where == owner.Where && len(all) < perOwner {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // mostNear bounds the rows shown of what nearly differs.

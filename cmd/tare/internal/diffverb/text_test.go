@@ -2,6 +2,7 @@ package diffverb
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -69,4 +70,46 @@ func TestNarrow(t *testing.T) {
 	near.Owner, near.Differs = "mw.Signature", false
 	d := &page.Diff{A: "a", B: "b", CPU: &diff.Result{Per: "request", Owners: []diff.Row{row, near}, Functions: []diff.Row{row}}}
 	clitest.CheckPage(t, diffPage(d), "+151 µs", owner, "mw.(*authenticator)", "mw.Signature")
+}
+
+// A comment has at most 25 lines outside of its fold, the verdict first, and no owner that does
+// not differ.
+func TestComment(t *testing.T) {
+	result := func(owners int) *diff.Result {
+		r := &diff.Result{Per: "request", CapturesA: 5, CapturesB: 5}
+		for i := range owners {
+			name := fmt.Sprintf("mw.Layer%d", i)
+			r.Owners = append(r.Owners, diff.Row{Owner: name, Kind: "middleware", A: 1e3, B: 3e3, Diff: 2e3, Lo: 1e3, Hi: 3e3, Tested: true, Differs: true})
+			r.Functions = append(r.Functions, diff.Row{Owner: name, Function: "crypto/sha256.block", Diff: 2e3, Tested: true, Differs: true},
+				diff.Row{Owner: name, Function: "fmt.Sprint", Diff: -1e3, Tested: true, Differs: true})
+		}
+		r.Owners = append(r.Owners, diff.Row{Owner: "shop.list", Kind: "handler", A: 1e5, B: 1.02e5, Diff: 2e3, Lo: -4e3, Hi: 8e3, Tested: true})
+		return r
+	}
+	less := result(1)
+	less.Owners[0].Diff = -2e3
+	for _, tc := range []struct {
+		d                *page.Diff
+		want             string // the first line
+		function, absent string
+	}{
+		{&page.Diff{CPU: result(20), Bytes: result(30)}, "### CPU per request: 20 owners cost more; allocated per request: 30 owners cost more", "sha256.block", "Sprint"},
+		{&page.Diff{CPU: result(1)}, "### CPU per request: 1 owner costs more", "sha256.block", "Sprint"},
+		{&page.Diff{Bytes: less}, "### allocated per request: 1 owner costs less", "fmt.Sprint", "sha256"},
+		{&page.Diff{CPU: result(0)}, "### CPU per request: no owner differs by more than chance", "", "middleware"},
+	} {
+		tc.d.A, tc.d.B, tc.d.Warnings = "runs/a:before", "runs/a:after", []string{"a warning"}
+		var out strings.Builder
+		if err := doc.Markdown(&out, comment(tc.d)); err != nil {
+			t.Fatal(err)
+		}
+		outside, inside, _ := strings.Cut(out.String(), "<details>")
+		first, _, _ := strings.Cut(outside, "\n")
+		if first != tc.want || strings.Count(outside, "\n") > 25 || strings.Contains(outside, "shop.list") {
+			t.Errorf("want the first line %q of at most 25, and what differs alone, got\n%s", tc.want, outside)
+		}
+		if !strings.Contains(outside, tc.function) || strings.Contains(outside, tc.absent) || !strings.Contains(inside, "a warning") {
+			t.Errorf("want the function %q, not %q, and the warning folded, got\n%s", tc.function, tc.absent, out.String())
+		}
+	}
 }
