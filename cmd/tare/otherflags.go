@@ -15,13 +15,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// otherFlags are flags of wrk, wrk2, hey, oha, ab and k6, and what they are called here.
+// otherFlags are flags of wrk, wrk2, hey, oha, ab, k6 and hyperfine, and what they are called here.
 func otherFlags() map[string]string {
 	return map[string]string{
 		"-z": "duration", "-X": "method", "-R": "rate", "-D": "body-file", "-Z": "body-file", "-p": "streams",
 		"--vus": "connections", "--concurrency": "connections", "--rps": "rate", "--qps": "rate", "--query-per-second": "rate",
 		"--iterations": "requests", "--disable-keepalive": "new-connections", "--data": "body", "--data-file": "body-file",
 		"--cacert": "ca", "-x": "proxy", "--unix-socket": "unix", "-a": "user", "-A": "header", "--http-version": "http2", "--request": "method", "--parallel": "streams",
+		"--prepare": "before", "--setup": "before", "--cleanup": "after", "--export-json": "json", "--export-markdown": "markdown", "--summary-export": "json",
 	}
 }
 
@@ -31,15 +32,19 @@ func needless(verb string) map[string]string {
 		budget = "--budget caps the time of the comparison"
 		trials = "tare ab chooses the number of trials; --budget caps their time"
 		warm   = "every trial warms its service up"
+		script = "`tare flow FILE` loads with users who follow a file's steps"
 		forms  = "the forms are --json, --bench, --html FILE and --markdown FILE"
 	)
 	return map[string]map[string]string{
 		"ab": {
-			"-d": budget, "-z": budget, "--duration": budget, "-n": trials, "--requests": trials, "--runs": trials, "--blocks": trials,
+			"-d": budget, "-t": budget, "-z": budget, "--duration": budget, "-n": trials, "--requests": trials, "--runs": trials, "--blocks": trials,
 			"--iterations": trials, "-w": warm, "--warmup": warm,
 		},
 		"advise": {"--for": "--need says what for"},
-		"load":   {"-L": "percentiles are always shown, so remove -L", "--latency": "percentiles are always shown, so remove --latency"},
+		"load": {
+			"-L": "percentiles are always shown, so remove -L", "--latency": "percentiles are always shown, so remove --latency",
+			"-s": script, "--script": script,
+		},
 		"report": {"-f": forms, "--format": forms, "--output": forms, "-o": forms},
 	}[verb]
 }
