@@ -16,13 +16,13 @@ func claimsPage(rows []entry) doc.Page {
 	var p doc.Page
 	p.Add(doc.Heading{Level: 1, Text: "Published claims"},
 		doc.Paragraph{Text: doc.Spans{
-			{Text: fmt.Sprintf("These are %d published claims. The statements are in our own words, the figures as published. ", len(rows))},
+			{Text: fmt.Sprintf("tare tests %d published claims. The statements are in our own words, the figures as published. ", len(rows))},
 			{Text: "tare claims --markdown FILE", Code: true},
-			{Text: " writes this page. Beside the figure that decides stand its interval, the verdict and the run. "},
+			{Text: " writes this page. The measured figure stands with its interval, the verdict and the run. "},
 			{Text: "tare claims P4.scaling", Code: true},
 			{Text: " shows one claim with all its checks."},
 		}},
-		doc.Paragraph{Text: doc.Plain("A verdict is of these runs on that machine, and of what the checks measure, which may be less than the statement: the last column says what. “In direction only”: the effect goes the published way, and its size is another or open. “In size only”: whether there is an effect is open, and one of the published size is excluded. “Short form”: fewer blocks, shorter trials.")},
+		doc.Paragraph{Text: doc.Plain("A verdict holds for that run on that machine, and for what the checks measure, which may be less than the statement: see the last column. “In direction only”: the effect has the published direction; its size differs or is open. “In size only”: the direction is open; the published size is excluded. “Short form”: fewer blocks, shorter trials.")},
 		doc.Paragraph{Text: doc.Plain(countStates(rows) + ".")})
 	for len(rows) > 0 {
 		source := rows[0].Source
