@@ -1,17 +1,17 @@
 // Package capture takes captures of running services: profiles of CPU and allocations,
-// execution traces and times of calls, under a load if one is wanted. Everyone who looks
-// at a service looks through it, so that all get the same figures.
+// execution traces and times of calls, under a load if one is wanted. All verbs capture
+// through it, so that they give the same figures.
 //
-// [Service] says what to look at. [Service.Find] finds it, [Run] looks. A service is seen
-// by the profiles it exposes (net/http/pprof) or, on Linux and with the rights, from
-// outside by samples that the kernel takes.
+// [Service] names what to capture. [Service.Find] finds it, [Run] captures it. The sources
+// are the profiles that a service exposes (net/http/pprof) or, on Linux and with the
+// rights, samples that the kernel takes from outside.
 //
-// A service's own CPU profile stands for less or more than it used: its timer ticks no
-// oftener than the kernel's, it does not watch the runtime's system monitor, and it
-// takes its stacks to stand for all of the time. So it is scaled to what the kernel
-// counted for the process meanwhile, where that process runs here; see [Kernel].
+// A service's own CPU profile may stand for more or less than the service used: its timer
+// ticks no more often than the kernel's, and it does not sample the runtime's system
+// monitor. So the profile is scaled to what the kernel counted for the process, if that
+// runs on this machine; see [Kernel].
 //
-// It does not judge: owners and causes are package cost's, rules package doctor's.
+// Owners and causes are found by package cost, rules by package doctor.
 //
 // What is not possible here is an error that wraps [cost.ErrNotSupported]. Values of this
 // package are not safe for concurrent use.

@@ -102,7 +102,7 @@ func profileCPU(ctx context.Context, s *pprof.Service, d time.Duration) (p *ppro
 	if err != nil {
 		pid = 0
 	}
-	if p, err = s.CPU(ctx, d); err != nil || pid == 0 || p.Kind != pprof.CPU || !RunsProgram(pid, p) {
+	if p, err = s.CPU(ctx, d); err != nil || pid == 0 || p.Kind != pprof.CPU || !runsProgram(pid, p) {
 		return p, 0, err
 	}
 	if now, err := readKernel(pid); err == nil {
@@ -112,10 +112,10 @@ func profileCPU(ctx context.Context, s *pprof.Service, d time.Duration) (p *ppro
 	return p, pid, nil
 }
 
-// RunsProgram reports whether a process runs the program that a profile is of, as far
+// runsProgram reports whether a process runs the program that a profile is of, as far
 // as both tell their file's name. What listens here may only forward to the service, as
 // kubectl port-forward, ssh -L and Docker's proxy do.
-func RunsProgram(pid int, p *pprof.Profile) bool {
+func runsProgram(pid int, p *pprof.Profile) bool {
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil || p.Program() == "" {
 		return true

@@ -28,7 +28,7 @@ func TestRuns(t *testing.T) {
 	if got, want := own.Program(), filepath.Base(exe); got != want {
 		t.Errorf("the profile is of %q, want %q", got, want)
 	}
-	if !RunsProgram(os.Getpid(), own) {
+	if !runsProgram(os.Getpid(), own) {
 		t.Error("this process is said to run another program than itself")
 	}
 	other := exec.Command("sleep", "60")
@@ -37,10 +37,10 @@ func TestRuns(t *testing.T) {
 	}
 	defer other.Wait()
 	defer other.Process.Kill()
-	if RunsProgram(other.Process.Pid, own) {
+	if runsProgram(other.Process.Pid, own) {
 		t.Error("sleep is said to run this program")
 	}
-	if unknown := pprof.New(pprof.CPU, 0, nil); !RunsProgram(other.Process.Pid, unknown) {
+	if unknown := pprof.New(pprof.CPU, 0, nil); !runsProgram(other.Process.Pid, unknown) {
 		t.Error("a profile that does not tell its program is said to be of another")
 	}
 }

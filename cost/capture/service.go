@@ -208,7 +208,7 @@ func findListener(ctx context.Context, raw string) (int, error) {
 	}
 	brief, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	if seen, err := s.Goroutines(brief); err == nil && !RunsProgram(pid, seen) {
+	if seen, err := s.Goroutines(brief); err == nil && !runsProgram(pid, seen) {
 		return 0, fmt.Errorf("process %d listens there, but forwards to the service: it is not %s", pid, seen.Program())
 	}
 	return pid, nil

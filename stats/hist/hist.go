@@ -125,7 +125,7 @@ func (s *sum) plus(t sum) {
 	s.hi += t.hi + carry
 }
 
-// minus takes t off and tells whether it was no more than s.
+// minus takes t off and reports whether it was no more than s.
 func (s *sum) minus(t sum) bool {
 	var borrow uint64
 	s.lo, borrow = bits.Sub64(s.lo, t.lo, 0)

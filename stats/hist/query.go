@@ -36,20 +36,6 @@ func (h *Hist) Mean() float64 {
 	return h.sum.float() / float64(h.n)
 }
 
-// StdDev is the standard deviation in nanoseconds, each value taken as the
-// middle of its bucket; 0 when empty.
-func (h *Hist) StdDev() float64 {
-	if h.n == 0 {
-		return 0
-	}
-	mean, squares := h.Mean(), 0.0
-	for b := range h.Buckets() {
-		d := float64(b.Lo+b.Hi)/2 - mean
-		squares += d * d * float64(b.Count)
-	}
-	return math.Sqrt(squares / float64(h.n))
-}
-
 // Quantile is the value of rank ⌈q·n⌉ in nanoseconds (nearest rank), given as
 // the highest value of its bucket as HdrHistogram does, but never beyond Max:
 // at most 0.1 % above the true one. A q outside [0,1] counts as the nearer
@@ -108,7 +94,7 @@ func (h *Hist) CountAbove(ns int64) uint64 {
 	return n
 }
 
-// Bucket is a range of values that are not told apart, and how many fell in it.
+// Bucket is a range of values that are not distinguished, and how many fell in it.
 type Bucket struct {
 	Lo, Hi int64 // lowest and highest value, ns
 	Count  uint64

@@ -128,8 +128,8 @@ var engineTrees = map[string]string{
 	"google.golang.org/grpc":                "grpc",
 }
 
-// EngineOf returns the name of the engine to which a package belongs.
-func EngineOf(pkg string) (string, bool) {
+// engineOf returns the name of the engine to which a package belongs.
+func engineOf(pkg string) (string, bool) {
 	if symbol.Standard(pkg) {
 		return "", false
 	}
@@ -157,7 +157,7 @@ func Foreign(pkg string) bool {
 	if middlewares(pkg) {
 		return false
 	}
-	if _, ok := EngineOf(pkg); ok {
+	if _, ok := engineOf(pkg); ok {
 		return true
 	}
 	for i := len(pkg); i > 0; i = strings.LastIndexByte(pkg[:i], '/') {
@@ -213,7 +213,7 @@ func PartOf(fn string) (Part, bool) {
 	if strings.HasPrefix(fn, grpc) && strings.Contains(fn[len(symbol.Package(fn)):], "lient") {
 		return Part{Client, "grpc client"}, true
 	}
-	e, ok := EngineOf(symbol.Package(fn))
+	e, ok := engineOf(symbol.Package(fn))
 	return Part{Engine, e}, ok
 }
 
@@ -263,7 +263,7 @@ func RPC(fn string) (method string, ok bool) {
 	return "", false
 }
 
-// parts are functions of net/http by which the work of the server is told apart.
+// parts are functions of net/http by which the work of the server is distinguished.
 var parts = map[string]Part{
 	"net/http.(*conn).readRequest":               {Engine, "net/http: read and parse"},
 	"net/http.(*response).finishRequest":         {Engine, "net/http: finish answer"},

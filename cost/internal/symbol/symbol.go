@@ -67,14 +67,14 @@ func Short(fn string) string { return dotted(escaped(fn)) }
 func escaped(fn string) string {
 	slash := strings.LastIndexByte(fn, '/')
 	pkg, name, _ := strings.Cut(fn[slash+1:], ".")
-	if slash > 0 && IsVersion(pkg) {
+	if slash > 0 && isVersion(pkg) {
 		return path.Base(fn[:slash]) + "." + name
 	}
 	return fn[slash+1:]
 }
 
-// IsVersion reports whether an element of a path is a module's version, as v3.
-func IsVersion(element string) bool {
+// isVersion reports whether an element of a path is a module's version, as v3.
+func isVersion(element string) bool {
 	digits, ok := strings.CutPrefix(element, "v")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
@@ -147,7 +147,7 @@ func folder(file string) string {
 		return "main" // built from files by name: go build main.go
 	}
 	name, _, _ := strings.Cut(path.Base(dir), "@")
-	if IsVersion(name) {
+	if isVersion(name) {
 		name = path.Base(path.Dir(dir))
 	}
 	return name

@@ -85,7 +85,7 @@ func (p *headParser) statusLine(line []byte) error {
 	if err := CheckStatus(p.Status); err != nil {
 		return err
 	}
-	if len(line) > len(shape) && line[12] != ' ' || !IsText(line) {
+	if len(line) > len(shape) && line[12] != ' ' || !isText(line) {
 		return errStatusLine
 	}
 	p.minor = line[7]
@@ -102,7 +102,7 @@ func CheckStatus(status int) error {
 
 // field reads one header line.
 func (p *headParser) field(line []byte) error {
-	name, value, ok := CutField(line)
+	name, value, ok := cutField(line)
 	if !ok {
 		return ErrField
 	}
@@ -179,8 +179,8 @@ func parseLength(b []byte) (int64, bool) {
 	return int64(n), n < 1<<63
 }
 
-// ParseChunkSize reads a chunk's size line without its line end.
-func ParseChunkSize(line []byte) (int64, bool) {
+// parseChunkSize reads a chunk's size line without its line end.
+func parseChunkSize(line []byte) (int64, bool) {
 	line, _, _ = bytes.Cut(line, []byte(";")) // extensions mean nothing to us
 	line = bytes.TrimRight(line, " \t")
 	if len(line) == 0 || len(line) > 16 {
@@ -203,9 +203,9 @@ func ParseChunkSize(line []byte) (int64, bool) {
 	return int64(n), n < 1<<63
 }
 
-// CutField splits a header line into a name, which is a token, and a value
+// cutField splits a header line into a name, which is a token, and a value
 // without the white space around it.
-func CutField(line []byte) (name, value []byte, ok bool) {
+func cutField(line []byte) (name, value []byte, ok bool) {
 	i := bytes.IndexByte(line, ':')
 	if i <= 0 {
 		return nil, nil, false
@@ -216,11 +216,11 @@ func CutField(line []byte) (name, value []byte, ok bool) {
 		}
 	}
 	value = line[i+1:]
-	return line[:i], bytes.Trim(value, " \t"), IsText(value)
+	return line[:i], bytes.Trim(value, " \t"), isText(value)
 }
 
-// IsText reports whether b has no control characters but the tab.
-func IsText(b []byte) bool {
+// isText reports whether b has no control characters but the tab.
+func isText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\t' || c == 0x7f {
 			return false

@@ -320,8 +320,8 @@ func (p *Parser) readLine(a *Answer, b []byte) (int, error) {
 func (p *Parser) takeLine(a *Answer, line []byte) error {
 	switch a.state {
 	case inSize:
-		size, ok := ParseChunkSize(line)
-		if !ok || !IsText(line) {
+		size, ok := parseChunkSize(line)
+		if !ok || !isText(line) {
 			return errors.New("a chunk's size is not a hexadecimal number")
 		}
 		if size > p.limit {
@@ -341,7 +341,7 @@ func (p *Parser) takeLine(a *Answer, line []byte) error {
 			a.state = finished
 			return nil
 		}
-		if _, _, ok := CutField(line); !ok {
+		if _, _, ok := cutField(line); !ok {
 			return ErrField
 		}
 		a.head += len(line) + len(crlf)

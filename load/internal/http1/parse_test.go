@@ -254,7 +254,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// What is kept of earlier answers is bounded, and told apart by target.
+// What is kept of earlier answers is bounded, and distinguished by target.
 func TestParserOfManyTargets(t *testing.T) {
 	for targets, want := range map[int]int{5: 5, 300: 64} {
 		wrong, places, err := http1.ParsedInTurn(targets)

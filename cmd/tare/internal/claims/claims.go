@@ -114,7 +114,7 @@ func (c *Cmd) fit(t *cli.Terminal, figure string) string {
 	if t.Piped {
 		return figure
 	}
-	return cli.Fit(figure, mostFigure)
+	return doc.Cut(figure, mostFigure)
 }
 
 // countStates says how many claims are decided, and in which state the others are. States
@@ -291,7 +291,7 @@ func (c *Cmd) wanted(id string) bool {
 	return len(c.IDs) == 0
 }
 
-// matchesID tells whether a claim is the one that is called want, or one of those.
+// matchesID reports whether a claim is the one that is called want, or one of those.
 func matchesID(id, want string) bool { return id == want || strings.HasPrefix(id, want+".") }
 
 // settled reports whether a state is a verdict that decides. A claim that is inconclusive

@@ -36,25 +36,6 @@ func Wrap(w io.Writer, label, text string, width int) {
 	fmt.Fprintln(w, line)
 }
 
-// leastName is the room below which a name is not put beside its figures.
-const leastName = 16
-
-// PrintNamed prints figures and what they are of, cut to the terminal's width: beside
-// them, or below where there is too little room.
-func PrintNamed(w io.Writer, figures, name string, width int) {
-	if width-utf8.RuneCountInString(figures) < leastName {
-		fmt.Fprintln(w, strings.TrimRight(figures, " "))
-		figures = "    "
-	}
-	fmt.Fprintln(w, figures+doc.Printable(Fit(name, width-utf8.RuneCountInString(figures))))
-}
-
-// Fit cuts text to a number of columns; where there are too few for a name, to as
-// many as one takes.
-func Fit(text string, columns int) string {
-	return doc.Cut(text, max(columns, leastName))
-}
-
 // AlignColumns aligns the cells of a table's rows. Its lines end where a further column
 // would begin.
 func AlignColumns(rows [][]string) []string {

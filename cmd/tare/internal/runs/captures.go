@@ -21,12 +21,12 @@ func FindCells(t *cli.Terminal, run *record.Run, arm, workload string) ([]captur
 			found = append(found, c)
 		}
 	}
-	lost := LostCaptures(run, arm, workload)
+	lost := explainLost(run, arm, workload)
 	if len(found) > 0 {
-		PrintLost(t.Err, lost)
+		printLost(t.Err, lost)
 		return found, nil
 	}
-	if err := AllLost(run, lost); err != nil {
+	if err := allLost(run, lost); err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {

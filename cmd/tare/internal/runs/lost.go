@@ -10,9 +10,9 @@ import (
 	"github.com/tarehq/tare/lab/record"
 )
 
-// LostCaptures explains, for every arm under a workload that was profiled, why none of
+// explainLost explains, for every arm under a workload that was profiled, why none of
 // its captures counts. An empty arm or workload stands for any.
-func LostCaptures(run *record.Run, arm, workload string) []string {
+func explainLost(run *record.Run, arm, workload string) []string {
 	var lost []string
 	for _, w := range run.Manifest.Study.Workloads {
 		for _, a := range run.Manifest.Study.Arms {
@@ -28,15 +28,15 @@ func LostCaptures(run *record.Run, arm, workload string) []string {
 	return lost
 }
 
-// PrintLost names them beside the captures that are shown.
-func PrintLost(w io.Writer, lost []string) {
+// printLost names them beside the captures that are shown.
+func printLost(w io.Writer, lost []string) {
 	for _, text := range lost {
 		fmt.Fprintf(w, "excluded: %s\n", text)
 	}
 }
 
-// AllLost is the error if there are no other captures; nil if none was lost.
-func AllLost(run *record.Run, lost []string) error {
+// allLost is the error if there are no other captures; nil if none was lost.
+func allLost(run *record.Run, lost []string) error {
 	if len(lost) == 0 {
 		return nil
 	}

@@ -31,7 +31,7 @@ func CountProfiles(run *record.Run) comment.Profiles {
 			left++ // else its source cannot look at that arm
 		}
 	}
-	if lost := LostCaptures(run, "", ""); len(lost) > 0 {
+	if lost := explainLost(run, "", ""); len(lost) > 0 {
 		p.Lost = lost[0]
 	}
 	if left > 0 && m.Outcome != "" && m.Outcome != "interrupted" {

@@ -3,6 +3,8 @@ package runs
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,7 +86,7 @@ func (s *Session) Check() error {
 
 // Choose reads a study in the form to run, and draws a seed if none is given.
 func (s *Session) Choose(name string) (*study.Study, error) {
-	st, err := FindStudy(name)
+	st, err := findStudy(name)
 	if err != nil {
 		return nil, err
 	}
@@ -101,14 +103,20 @@ func (s *Session) Choose(name string) (*study.Study, error) {
 	return st, nil
 }
 
+// drawSeed draws the seed of a run that was given none.
 func (s *Session) drawSeed() {
-	if s.Seed == 0 {
-		s.Seed = DrawSeed()
+	if s.Seed != 0 {
+		return
 	}
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
+	s.Seed = uint64(binary.LittleEndian.Uint32(b[:])) + 1
 }
 
 // NewFolder is where a run of the study is kept if it begins now.
-func (s *Session) NewFolder(st *study.Study) string { return NewFolder(s.Dir, st.Name) }
+func (s *Session) NewFolder(st *study.Study) string {
+	return filepath.Join(s.Dir, time.Now().UTC().Format("20060102-150405-")+st.Name)
+}
 
 // Announce says beforehand what the run can detect in its time and blocks. A resumed run has
 // blocks already, so that what fits into the budget alone says nothing of it.

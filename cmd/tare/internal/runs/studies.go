@@ -13,8 +13,8 @@ import (
 	"github.com/tarehq/tare/studies"
 )
 
-// FindStudy reads a study file, or returns the built-in study of that name.
-func FindStudy(name string) (*study.Study, error) {
+// findStudy reads a study file, or returns the built-in study of that name.
+func findStudy(name string) (*study.Study, error) {
 	if strings.ContainsAny(name, "./") {
 		s, err := study.ParseFile(name)
 		if errors.As(err, new(*fs.PathError)) {
