@@ -57,7 +57,7 @@ func (s *Site) showLeaders(w http.ResponseWriter, r *http.Request) error {
 	v.Kind, v.Form, v.Title = "leaders", f, "Leaderboard of "+f.Study
 	v.add(doc.Heading{Level: 1, Text: fmt.Sprintf("%s: %s", f.Study, trend.Title(f.Metric))},
 		links.Beside("The run", links.To(links.Run(row.Name), "Run "+row.Name), links.To(links.Study(f.Study, nil), "Over all runs")),
-		doc.Note(fmt.Sprintf("Ranks are intervals: the best and the worst place that the data leave possible. They hold together, for all arms of a table, with the confidence that it names. Arms of one tier are linked by pairs that were not told apart. Run of %s.", links.Date(row.Started))))
+		doc.Note(fmt.Sprintf("Ranks are intervals: the best and the worst place that the data leave possible. They hold together, for all arms of a table, with the confidence that it names. Arms of one tier are linked by pairs that were not distinguished. Run of %s.", links.Date(row.Started))))
 	for i := range found.a.Workloads {
 		v.add(leaderBlocks(&found.a.Workloads[i], f.Metric)...)
 	}
@@ -89,7 +89,7 @@ func leaderBlocks(w *verdict.Workload, metric string) []doc.Block {
 	}
 	out := []doc.Block{doc.Heading{Level: 2, Text: title}}
 	if n := m.Ranking.Needs; n > 0 {
-		out = append(out, doc.Warning{Text: doc.Plain(fmt.Sprintf("%d blocks are too few to tell this many arms apart: it takes %d.", w.Blocks, n))})
+		out = append(out, doc.Warning{Text: doc.Plain(fmt.Sprintf("%d blocks are too few to distinguish this many arms: it takes %d.", w.Blocks, n))})
 	}
 	ranks := slices.SortedStableFunc(slices.Values(m.Ranking.Ranks), func(a, b verdict.Rank) int {
 		return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi), compareMedians(m, a.Arm, b.Arm))

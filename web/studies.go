@@ -82,7 +82,7 @@ func (s *Site) showStudy(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if all == 0 {
-		return problem{http.StatusNotFound, "There is no run of a study of that name."}
+		return problem{http.StatusNotFound, "No run has a study of that name."}
 	}
 	choices, err := s.o.Index.Choices(r.Context(), name)
 	if err != nil {

@@ -193,7 +193,7 @@ func split(line string) ([]string, error) {
 	return words, nil
 }
 
-// knownWords tells whether the verb and the flags of a mention are tare's.
+// knownWords reports whether the verb and the flags of a mention are tare's.
 func knownWords(line string) error {
 	words, err := split(line)
 	if err != nil {

@@ -268,7 +268,7 @@ func oneDash(verbs []*kong.Node, args []string) error {
 	return nil
 }
 
-// shown tells whether a verb that ended so has shown a result: err is none, or a
+// shown reports whether a verb that ended so has shown a result: err is none, or a
 // status that speaks of one, that of what was measured until an interruption, too.
 func shown(err error) bool {
 	var f *cli.Failure

@@ -49,7 +49,7 @@ func Agent(ctx context.Context, o AgentOptions, tare string, log io.Writer) erro
 	interruptOnCancel(cmd)
 	err := cmd.Run()
 	if ctx.Err() != nil {
-		return errors.New("the agent was told to end")
+		return errors.New("the agent had to end")
 	}
 	if err == nil {
 		err = errors.New("it ended by itself")

@@ -124,7 +124,7 @@ type survey struct {
 	span          time.Duration
 }
 
-// sampled says whether the two looks are far enough apart to compare.
+// sampled reports whether the two looks are far enough apart to compare.
 func (s *survey) sampled() bool { return s.span >= between/4 }
 
 func kept(s *survey, items []item) []Fact {

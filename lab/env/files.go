@@ -79,7 +79,7 @@ func (m Machine) kinds(pattern string) []string {
 	return kinds
 }
 
-// exists says whether there is such a file.
+// exists reports whether there is such a file.
 func (m Machine) exists(name string) bool {
 	_, err := fs.Stat(m.Root, name)
 	return err == nil

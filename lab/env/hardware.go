@@ -44,7 +44,7 @@ func processor(s *survey) Fact {
 	return f
 }
 
-// online is the number of CPUs that run, 0 when not told.
+// online is the number of CPUs that run, 0 if unknown.
 func (m Machine) online() int { return counted(m.text(cpus + "online")) }
 
 func siblings(s *survey) Fact {

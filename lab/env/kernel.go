@@ -33,7 +33,7 @@ func version(s *survey) Fact {
 func mitigations(s *survey) Fact {
 	f := Fact{
 		Name: "mitigations", Verdict: Note,
-		Why: "they make every system call and task switch dearer; compare absolute figures only where they are alike",
+		Why: "they slow down every system call and task switch; compare absolute figures only where they are alike",
 	}
 	on, open, spared := 0, 0, 0
 	for _, name := range s.paths(cpus + "vulnerabilities/*") {
@@ -93,7 +93,7 @@ func ticks(s *survey) Fact {
 	return f
 }
 
-// configured returns an option of the kernel's configuration, "" when not told.
+// configured returns an option of the kernel's configuration, "" if unknown.
 func (m Machine) configured(option string) string {
 	var config io.Reader = bytes.NewReader(m.content(path.Join("boot", path.Base("config-"+m.text("proc/sys/kernel/osrelease")))))
 	if packed, err := gzip.NewReader(bytes.NewReader(m.content("proc/config.gz"))); err == nil {
@@ -114,7 +114,7 @@ const (
 	capBPF      = 1 << 39
 )
 
-// may says whether this process has one of the capabilities.
+// may reports whether this process has one of the capabilities.
 func (m Machine) may(capabilities uint64) bool {
 	has, err := strconv.ParseUint(m.keyed("proc/self/status")["CapEff"], 16, 64)
 	return err == nil && has&capabilities != 0

@@ -125,7 +125,7 @@ func descriptors(s *survey) Fact {
 	return f
 }
 
-// files reads the limits on open files, 0 where not told.
+// files reads the limits on open files, 0 if unknown.
 func files(limits string) (soft, hard int64) {
 	for line := range strings.Lines(limits) {
 		rest, ok := strings.CutPrefix(line, "Max open files")

@@ -106,7 +106,7 @@ func (s *survey) ran() map[int]time.Duration {
 	return ran
 }
 
-// own says whether a process is tare or descends from it.
+// own reports whether a process is tare or descends from it.
 func (s *survey) own(pid int) bool {
 	for range len(s.after.processes) { // as deep as a line of descent can be
 		if pid == s.PID {

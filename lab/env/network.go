@@ -46,7 +46,7 @@ func ports(s *survey) Fact {
 	return f
 }
 
-// ports is the number of local ports that connections are given, 0 when not told.
+// ports is the number of local ports that connections are given, 0 if unknown.
 func (m Machine) ports() int {
 	bounds := strings.Fields(m.text(ipv4 + "ip_local_port_range"))
 	if len(bounds) != 2 {

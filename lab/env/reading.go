@@ -11,7 +11,7 @@ import (
 
 // reading is what counts up while a machine runs.
 type reading struct {
-	at         time.Duration // since boot, to 10 ms; 0: not told
+	at         time.Duration // since boot, to 10 ms; 0: unknown
 	times      CPUTime
 	processes  map[int]task.Stat
 	stalled    map[string]pressure
@@ -64,7 +64,7 @@ func (m Machine) takeReading() reading {
 	return l
 }
 
-// uptime is the time since boot, 0 where it is not told.
+// uptime is the time since boot, 0 if unknown.
 func (m Machine) uptime() time.Duration {
 	first, _, _ := strings.Cut(m.text("proc/uptime"), " ")
 	d, _ := time.ParseDuration(first + "s")

@@ -14,7 +14,7 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
-// inFull says whether a metric has a table of its own: what decides, what resolves
+// inFull reports whether a metric has a table of its own: what decides, what resolves
 // best, and the response times that are asked about most.
 func inFull(a *verdict.Analysis, w *verdict.Workload, m *verdict.Metric) bool {
 	return m.Withheld == "" && !m.Instrument && len(m.Compared) > 0 && metricOrder(a, w, m) < last
@@ -99,7 +99,7 @@ func sizesText(m *verdict.Metric) string {
 	return text
 }
 
-// showLevel is a cell's median; one below what can be told apart from none is less than that.
+// showLevel is a cell's median; one below what can be distinguished from none is less than that.
 func showLevel(m *verdict.Metric, l verdict.Level) string {
 	if l.Median < l.Least {
 		return "< " + verdict.Show(m.Metric, l.Least)
@@ -240,10 +240,10 @@ func notesOf(m *verdict.Metric) []string {
 // ranksText writes places as intervals, tier by tier.
 func ranksText(r *verdict.Ranking) string {
 	if r.Needs > 0 {
-		return fmt.Sprintf("ranks: %s take %s to be told apart", unit.Plural(len(r.Ranks), "arm"), unit.Plural(r.Needs, "block"))
+		return fmt.Sprintf("ranks: distinguishing %s takes %s", unit.Plural(len(r.Ranks), "arm"), unit.Plural(r.Needs, "block"))
 	}
 	tiers := map[int][]string{}
-	most, told := 1, false
+	most, ranked := 1, false
 	for _, k := range r.Ranks {
 		place := fmt.Sprint(k.Lo)
 		if k.Hi != k.Lo {
@@ -251,16 +251,16 @@ func ranksText(r *verdict.Ranking) string {
 		}
 		tiers[k.Tier] = append(tiers[k.Tier], k.Arm+" "+place)
 		most = max(most, k.Tier)
-		told = told || k.Hi-k.Lo+1 < len(r.Ranks)
+		ranked = ranked || k.Hi-k.Lo+1 < len(r.Ranks)
 	}
-	if !told {
-		return fmt.Sprintf("ranks: no two of the %d arms are told apart", len(r.Ranks))
+	if !ranked {
+		return fmt.Sprintf("ranks: no two of the %d arms are distinguished", len(r.Ranks))
 	}
 	var texts []string
 	for tier := 1; tier <= most; tier++ {
 		texts = append(texts, strings.Join(tiers[tier], ", "))
 	}
-	return "ranks, best first, tiers told apart by |: " + strings.Join(texts, " | ")
+	return "ranks, best first, a | between tiers: " + strings.Join(texts, " | ")
 }
 
 // metricGroups say which metrics stand together; the rest is the last group.

@@ -144,7 +144,7 @@ func TestKeptRunsInChromium(t *testing.T) {
 	w.Check(t)
 }
 
-// shows says whether the first element that a selector finds has a size.
+// shows reports whether the first element that a selector finds has a size.
 const shows = `(() => { const e = document.querySelector(%q); const b = e && e.getBoundingClientRect(); return !!b && b.width > 0 && b.height > 0 })()`
 
 // kept is a run of testdata/runs. They are real ones, without their raw profiles,

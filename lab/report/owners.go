@@ -49,7 +49,7 @@ func accountNote(a *verdict.Account) string {
 	if a.Source == study.Trace {
 		return text + ". Tracing itself slows the arm."
 	}
-	text += "; ± is half the 95 % interval of how they differ, and no less than the number of stacks allows. ▲ more and ▼ less than in the control, as far as that tells, not corrected for multiple comparisons. " +
+	text += "; ± is half the 95 % interval of how they differ, and no less than the number of stacks allows. ▲ more and ▼ less than in the control by that interval, not corrected for multiple comparisons. " +
 		"Scaled to the CPU time of the process"
 	if least > 0 && least < 1 {
 		text += fmt.Sprintf(", of which the source saw %s on average in the arm where it saw least", unit.Format(least, unit.Share))

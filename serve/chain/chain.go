@@ -113,7 +113,7 @@ func (c *Chain) Then(h http.Handler) (*Handler, error) {
 	return &Handler{b.next, b.placed, b.final, len(standing) > 0}, nil
 }
 
-// none tells whether h is nil, be it as a function or as a chain that an error
+// none reports whether h is nil, be it as a function or as a chain that an error
 // came with.
 func none(h http.Handler) bool {
 	switch h := h.(type) {

@@ -171,7 +171,7 @@ func TestConditionsRefuse(t *testing.T) {
 
 // What a route decides is decided when the chain is built.
 func TestRoutesDecide(t *testing.T) {
-	const stays, goes, asks = "stands", "left out", "asked"
+	const stays, goes, asks = "stands", "excluded", "asked"
 	tests := []struct {
 		cond  chain.Condition
 		route string
@@ -232,7 +232,7 @@ func TestRoutesDecide(t *testing.T) {
 		}).Then(http.NotFoundHandler()))
 		got, d := stays, chain.Describe(h)
 		switch {
-		case strings.Contains(d, "left out"):
+		case strings.Contains(d, "excluded"):
 			got = goes
 		case strings.Contains(d, "(when "):
 			got = asks

@@ -35,7 +35,7 @@ func Describe(h http.Handler) string {
 	line(nameOfHandler(c.final))
 	for _, l := range c.layers {
 		if l.decided == no {
-			fmt.Fprintf(&b, "left out: %s (when %v)\n", l.Name, l.When)
+			fmt.Fprintf(&b, "excluded: %s (when %v)\n", l.Name, l.When)
 		}
 	}
 	return b.String()

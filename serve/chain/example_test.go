@@ -70,7 +70,7 @@ func ExampleChain_For() {
 	// chain_test.accounted
 	// └─ chain_test.authenticated
 	//   └─ chain.hello
-	// left out: chain.account (when env TARE_EXAMPLE_UNSET)
+	// excluded: chain.account (when env TARE_EXAMPLE_UNSET)
 }
 
 func ExampleKeyOf() {

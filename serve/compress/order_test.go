@@ -29,7 +29,7 @@ var wrong = map[[2]string]string{
 	{"cache", "accesslog"}:     "requests that it answers would not be logged",
 	{"compress", "accesslog"}:  "sizes that were not sent",
 	{"cache", "ratelimit"}:     "free of the limit",
-	{"cache", "jwt"}:           "whom jwt does not let pass",
+	{"cache", "jwt"}:           "whom jwt refuses",
 }
 
 // TestEveryOrder builds a chain of the six layers in each of their 720 orders. A chain is

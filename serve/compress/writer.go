@@ -137,7 +137,7 @@ func (w *writer) begin(next []byte, enough bool) error {
 	return err
 }
 
-// decide says whether the answer is compressed, and sends its header. enough: the body has
+// decide decides whether the answer is compressed, and sends its header. enough: the body has
 // Options.Smallest bytes, or goes on for an unknown time.
 func (w *writer) decide(h http.Header, next []byte, enough bool) {
 	w.decided = true

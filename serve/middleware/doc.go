@@ -13,12 +13,12 @@
 //   - flight keeps what the execution tracer saw before a slow request.
 //   - secure adds the header fields by which browsers protect users.
 //   - cors says which sites' scripts may call.
-//   - ipfilter lets pass or refuses clients by their address.
+//   - ipfilter admits or refuses clients by their address.
 //   - limit bounds bodies, fields, and requests in flight.
 //   - ratelimit refuses clients that ask too often.
 //     Module serve/redislimit does so for all processes of a service.
 //   - timeout gives each request a deadline.
-//   - jwt lets pass who brings a signed token, basicauth a password, apikey a key.
+//   - jwt admits requests with a signed token, basicauth with a password, apikey with a key.
 //   - queue answers 202 and does the work later.
 //   - static serves files.
 //

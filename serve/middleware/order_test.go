@@ -93,7 +93,7 @@ func TestOrder(t *testing.T) {
 		outer, inner string
 		why          string // in the error; empty: any order
 	}{
-		{"cache", "jwt", "does not let pass"},
+		{"cache", "jwt", "jwt refuses"},
 		{"cache", "accesslog", "would not be logged"},
 		{"cache", "ratelimit", "free of the limit"},
 		{"jwt", "recovery", "panic in a layer before"},
@@ -110,7 +110,7 @@ func TestOrder(t *testing.T) {
 		{"breaker", "ratelimit", "would count as failures"},
 		{"breaker", "cache", "could not be answered"},
 		{"timeout", "breaker", "would not count as failed"},
-		{"queue", "jwt", "does not let pass would be queued"},
+		{"queue", "jwt", "refuses would be queued"},
 		{"queue", "ratelimit", "would be queued first"},
 		{"queue", "accesslog", "not the client's"},
 		{"queue", "cache", "nobody is given"},
@@ -123,8 +123,8 @@ func TestOrder(t *testing.T) {
 		{"ratelimit", "metrics", "would not be counted"},
 		{"cache", "metrics", "would not be counted"},
 		{"timeout", "metrics", "would not be seen"},
-		{"cache", "basicauth", "basicauth does not let pass"},
-		{"cache", "apikey", "apikey does not let pass"},
+		{"cache", "basicauth", "basicauth refuses"},
+		{"cache", "apikey", "apikey refuses"},
 		{"basicauth", "cors", "preflights have no credentials"},
 		{"apikey", "accesslog", "would not be logged"},
 		{"cache", "ipfilter", "whom ipfilter refuses"},

@@ -100,7 +100,7 @@ func (t *Trend) Blocks() []doc.Block {
 			}
 			list.Items = append(list.Items, doc.Plain(fmt.Sprintf("%s: control %s of build %s on %s%s", r.Name, r.Control, cmp.Or(short(r.Build), "unknown"), cmp.Or(r.Machine, "an unknown processor"), form)))
 		}
-		out = append(out, doc.Fold{Summary: unit.Plural(n, "run") + " left out: another build of the control, another processor or another form", ID: "others", Blocks: []doc.Block{list}})
+		out = append(out, doc.Fold{Summary: unit.Plural(n, "run") + " excluded: another build of the control, another processor or another form", ID: "others", Blocks: []doc.Block{list}})
 	}
 	return out
 }

@@ -190,7 +190,7 @@ func (u *unpacker) file(name string, r io.Reader) error {
 
 // place is where a file goes; "" if it is none that is kept.
 func (u *unpacker) place(name string) (string, error) {
-	foreign := fmt.Errorf("%q is no file of a run: send the folder of one run alone", name)
+	foreign := fmt.Errorf("%q does not belong to a run: send the folder of one run alone", name)
 	parts := strings.Split(strings.TrimPrefix(name, "./"), "/")
 	if strings.HasPrefix(parts[len(parts)-1], ".") && !slices.Contains(parts, "..") {
 		return "", nil // what a write left that was not completed, or a system's own

@@ -142,20 +142,20 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		"nothing":            {nil, "no manifest.json"},
-		"above":              {[]entry{manifest, {name: "../evil", text: "x"}}, "is no file of a run"},
-		"above, below":       {[]entry{{name: "hist/../../evil", text: "x"}}, "is no file of a run"},
-		"above, hidden":      {[]entry{{name: "../.evil", text: "x"}}, "is no file of a run"},
-		"absolute":           {[]entry{{name: "/etc/evil", text: "x"}}, "is no file of a run"},
-		"backslash":          {[]entry{{name: `hist/a\..\evil`, text: "x"}}, "is no file of a run"},
-		"another name":       {[]entry{manifest, {name: "run.sh", text: "x"}}, "is no file of a run"},
-		"deeper":             {[]entry{manifest, {name: "hist/a/b", text: "x"}}, "is no file of a run"},
-		"two runs":           {[]entry{{name: "a/manifest.json", text: "{}"}, {name: "b/manifest.json", text: "{}"}}, "is no file of a run"},
+		"above":              {[]entry{manifest, {name: "../evil", text: "x"}}, "does not belong to a run"},
+		"above, below":       {[]entry{{name: "hist/../../evil", text: "x"}}, "does not belong to a run"},
+		"above, hidden":      {[]entry{{name: "../.evil", text: "x"}}, "does not belong to a run"},
+		"absolute":           {[]entry{{name: "/etc/evil", text: "x"}}, "does not belong to a run"},
+		"backslash":          {[]entry{{name: `hist/a\..\evil`, text: "x"}}, "does not belong to a run"},
+		"another name":       {[]entry{manifest, {name: "run.sh", text: "x"}}, "does not belong to a run"},
+		"deeper":             {[]entry{manifest, {name: "hist/a/b", text: "x"}}, "does not belong to a run"},
+		"two runs":           {[]entry{{name: "a/manifest.json", text: "{}"}, {name: "b/manifest.json", text: "{}"}}, "does not belong to a run"},
 		"symbolic link":      {[]entry{{name: "manifest.json", text: "/etc/passwd", kind: tar.TypeSymlink}}, "no file and no folder"},
 		"twice":              {[]entry{manifest, manifest}, "is there twice"},
 		"too large":          {[]entry{manifest, {name: "trials.jsonl", text: strings.Repeat("x", 1000)}}, "too large"},
 		"too many":           {many, "too many files"},
 		"only report.html":   {[]entry{{name: "report.html", text: "x"}}, "no manifest.json"},
-		"a folder's own dot": {[]entry{{name: "hist/..", text: "x"}}, "is no file of a run"},
+		"a folder's own dot": {[]entry{{name: "hist/..", text: "x"}}, "does not belong to a run"},
 	} {
 		for form, data := range map[string][]byte{"zip": zipped(t, c.entries...), "tar": tarred(t, c.entries...)} {
 			got, err := unpack(t, data)

@@ -1,4 +1,4 @@
-// Package apikey lets pass who brings a key that was given out before.
+// Package apikey admits requests with an API key that was given out before.
 //
 // Keys are kept as SHA-256, so that who reads the configuration cannot use them. A key
 // is found by its hash, of which a client can choose no part: the time that the search
@@ -118,7 +118,7 @@ type handler struct {
 // ChainLayer says where the middleware may stand.
 func (h *handler) ChainLayer() chain.Layer {
 	return chain.Layer{Name: "apikey", Roles: []string{"auth"}, Rules: []chain.Rule{
-		chain.Before("cache", "it would answer those whom apikey does not let pass"),
+		chain.Before("cache", "it would answer those whom apikey refuses"),
 	}}
 }
 

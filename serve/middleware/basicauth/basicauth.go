@@ -1,4 +1,4 @@
-// Package basicauth lets pass who brings a user's name and password (RFC 7617).
+// Package basicauth admits requests with a user's name and password (RFC 7617).
 //
 // Passwords are kept as slow hashes. One that was right is remembered by a fast hash with a
 // secret seed, one a user, in memory alone. So only the first request of a user and each
@@ -145,7 +145,7 @@ type handler struct {
 // ChainLayer says where the middleware may stand.
 func (h *handler) ChainLayer() chain.Layer {
 	return chain.Layer{Name: "basicauth", Roles: []string{"auth"}, Rules: []chain.Rule{
-		chain.Before("cache", "it would answer those whom basicauth does not let pass"),
+		chain.Before("cache", "it would answer those whom basicauth refuses"),
 	}}
 }
 

@@ -1,4 +1,4 @@
-// Package cors says which sites' scripts may call a service (the CORS protocol of the
+// Package cors controls which sites' scripts may call a service (the CORS protocol of the
 // Fetch standard, https://fetch.spec.whatwg.org/#http-cors-protocol).
 //
 // The zero value admits no site. Options that would admit more than they seem to are

@@ -54,7 +54,7 @@ type Options struct {
 	MaxBytes int64
 
 	Skip func(*http.Request) bool // requests that may take long; nil: those that ask for an upgrade
-	Log  *slog.Logger             // told of snapshots and of what goes wrong with them; nil: nobody is
+	Log  *slog.Logger             // records snapshots and failures to write them; nil: none
 }
 
 // Request is a slow request.

@@ -1,4 +1,4 @@
-// Package ipfilter lets pass or refuses clients by their address.
+// Package ipfilter admits or refuses clients by their address.
 //
 // A denied address gets 403. Where there is a list of those allowed, so do all others.
 // The lists hold IPv4 and IPv6 prefixes, 100,000 and more, and may be replaced while

@@ -1,4 +1,4 @@
-// Package jwt lets pass who brings a signed token (RFC 7519, RFC 6750).
+// Package jwt admits requests with a signed token (RFC 7519, RFC 6750).
 //
 // A key has one algorithm, whatever a token says: "none" is not there, and no public
 // key is taken for a secret. Encodings are canonical, members that decide are there
@@ -219,7 +219,7 @@ type handler struct {
 // ChainLayer says where the middleware may stand.
 func (h *handler) ChainLayer() chain.Layer {
 	return chain.Layer{Name: "jwt", Roles: []string{"auth"}, Rules: []chain.Rule{
-		chain.Before("cache", "it would answer those whom jwt does not let pass"),
+		chain.Before("cache", "it would answer those whom jwt refuses"),
 	}}
 }
 

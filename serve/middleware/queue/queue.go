@@ -316,7 +316,7 @@ type handler struct {
 func (h *handler) ChainLayer() chain.Layer {
 	return chain.Layer{Name: "queue", Rules: []chain.Rule{
 		chain.Once("the work would wait twice"),
-		chain.After("auth", "work of those whom it does not let pass would be queued"),
+		chain.After("auth", "work of those whom it refuses would be queued"),
 		chain.After("limit", "work that it refuses would be queued first"),
 		chain.After("accesslog", "it would log the work's answer, not the client's"),
 		chain.After("metrics", "it would count the work's answer, not the client's"),

@@ -164,7 +164,7 @@ func (h *handler) ChainLayer() chain.Layer {
 		chain.After("metrics", "requests for files would not be counted"),
 		chain.After("secure", "files would lack the fields"),
 		chain.After("limit", "requests for files would be free of the limit"),
-		chain.After("auth", "files would be served to those whom it does not let pass"),
+		chain.After("auth", "files would be served to those whom it refuses"),
 	}}
 }
 

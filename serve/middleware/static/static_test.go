@@ -616,11 +616,11 @@ func TestOrder(t *testing.T) {
 	}
 	files := must(static.New(static.Options{Files: site()}))
 	for why, outer := range map[string]func(http.Handler) http.Handler{
-		"would not be logged":       log.Middleware,
-		"would not be counted":      counts.Middleware,
-		"would lack the fields":     secure.New(secure.Options{}),
-		"free of the limit":         limits.Middleware,
-		"whom it does not let pass": keys.Middleware,
+		"would not be logged":   log.Middleware,
+		"would not be counted":  counts.Middleware,
+		"would lack the fields": secure.New(secure.Options{}),
+		"free of the limit":     limits.Middleware,
+		"whom it refuses":       keys.Middleware,
 	} {
 		if _, err := chain.New(files, outer).Then(http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("got %v, want %q in it", err, why)

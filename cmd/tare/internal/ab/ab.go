@@ -64,7 +64,7 @@ func (c *Cmd) Help() string {
 
   tare ab ./api-old ./api-new --path /orders/7
   tare ab ./cmd/api@main ./cmd/api                this branch against main
-  tare ab ./cmd/api 'GOGC=400 ./cmd/api'          one program, two settings
+  tare ab ./cmd/api 'GOGC=400 ./cmd/api'          one program, two environments
   tare ab ./cmd/api --with pgo --with go1.25.4    one program, built in other ways
   tare ab 'python3 app.py' 'node app.js'          any program
   tare ab http://127.0.0.1:8080 http://127.0.0.1:8081

@@ -66,7 +66,7 @@ func implementations(s *study.Study, kind, engine string) []study.Arm {
 	return all
 }
 
-// lightest picks the arm that costs least, unless ours, the first, is not told apart from it.
+// lightest picks the arm that costs least, unless ours, the first, is not distinguished from it.
 func (a *adviser) lightest(adv *Advice, arms []study.Arm, m *measured) {
 	adv.Choice = "none of those known"
 	if len(arms) == 0 {

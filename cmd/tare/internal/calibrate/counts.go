@@ -21,7 +21,7 @@ func markdown(sum noise.SelfTest) func(io.Writer) error {
 // then one of each known difference.
 func countsPage(sum noise.SelfTest) doc.Page {
 	table := doc.Table{Caption: "Self-test", Unlabelled: true, Columns: []doc.Column{
-		{Head: "CPU added to a request", Key: true}, {Head: "share of it"}, {Head: "studies", Right: true}, {Head: "told apart"}, {Head: "interval holds it"},
+		{Head: "CPU added to a request", Key: true}, {Head: "share of it"}, {Head: "studies", Right: true}, {Head: "found different"}, {Head: "interval holds it"},
 	}}
 	row := func(added, share string, n, told, holding int) {
 		table.Rows = append(table.Rows, doc.Row{Cells: doc.Cells(added, share, unit.Number(float64(n)), ofAll(told, n), ofAll(holding, n))})

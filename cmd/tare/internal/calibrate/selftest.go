@@ -44,7 +44,8 @@ selftest runs studies of a program against itself. Each is planned and judged as
 fresh processes in random order, looks at 8, 12, 18 and 30 blocks, and a twin of the
 control for the noise floor. Each verdict that the two differ, if only by a little, is
 false. They are counted again with the median noise floor of the other studies on this
-machine. A study takes one to five minutes. From then on the footer of every report shows the counts.
+machine. A study takes one to five minutes. The footer of every later report shows the
+counts.
 
 Each study is kept when it ends. An interruption loses only the current one, and the next
 selftest continues: --studies 100 means until there are 100. Studies of another --measure,

@@ -16,7 +16,7 @@ import (
 	"github.com/tarehq/tare/cost/capture"
 )
 
-// What keeps a service from being profiled is told apart: only one that answered,
+// What keeps a service from being profiled is distinguished: only one that answered,
 // and without a profile, is advised to expose it.
 func TestUnprofiled(t *testing.T) {
 	for _, tt := range []struct {

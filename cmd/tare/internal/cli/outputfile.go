@@ -47,7 +47,7 @@ func CheckOutputs(files []Output, read ...string) error {
 	return nil
 }
 
-// sameFile says whether writing the one path replaces what is at the other. A
+// sameFile reports whether writing the one path replaces what is at the other. A
 // device or a pipe takes any number of results.
 func sameFile(a, b string) bool {
 	if a == "" || b == "" {

@@ -151,7 +151,7 @@ func TestDefaultMetric(t *testing.T) {
 	}
 }
 
-// Programs of one name are told apart by what differs in their arguments.
+// Programs of one name are distinguished by what differs in their arguments.
 func TestNameApart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	program(t, "sh-2")

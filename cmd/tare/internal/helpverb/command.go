@@ -31,8 +31,9 @@ func (c *Command) Help() string {
   tare help --site tare-docs        then open tare-docs/index.html
 
 A topic is a page of the documentation. tare help VERB prints the page of a verb. For a
-verb without a page it prints the same as tare VERB --help, for a study as tare list STUDY. On a terminal, a page longer than
-the screen opens in $PAGER, or else in less; PAGER= prints it at once.`
+verb without a page it prints the same as tare VERB --help, for a study the same as
+tare list STUDY. On a terminal, a page longer than the screen opens in $PAGER, or else in
+less; PAGER= prints it at once.`
 }
 
 // mostColumns is the widest text that reads well.

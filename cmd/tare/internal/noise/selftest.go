@@ -57,7 +57,7 @@ type Study struct {
 	Holding    bool    `json:"holding"`       // its interval holds Added
 }
 
-// toldApart is whether the arms are told apart if the machine's noise floor was measured
+// toldApart is whether the arms are distinguished if the machine's noise floor was measured
 // elsewhere, over so many pairs.
 func (s *Study) toldApart(floor, pairs float64) bool {
 	if n := float64(len(s.Paired)); n < pairs {

@@ -62,10 +62,9 @@ tare samples all processes by one program in the kernel, at a low rate, for as l
 it runs. It needs Linux and root. For a single process without that, and for a URL, it
 asks for the service's own profile, a tenth of the time.
 
-Every 10 s it prints who in each service spends what. --listen, --remote-write and
---otlp export the same as counters. --keep keeps profiles of each
-service, with owners as labels. --since finds in them what became more
-expensive, when, and with which build.
+Every 10 s it prints who in each service spends what. --listen, --remote-write and --otlp
+export the same as counters. --keep keeps profiles of each service, with owners as labels.
+--since finds in them what became more expensive, when, and with which build.
 
 A service is named by OTEL_SERVICE_NAME in its environment, or else by its program's
 file. With --k8s, one in a pod is named by namespace, workload and container. New

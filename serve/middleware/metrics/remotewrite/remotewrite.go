@@ -54,7 +54,7 @@ type Options struct {
 	Every time.Duration
 	// Client sends. Nil: one that waits for an answer for ten seconds.
 	Client *http.Client
-	// Log is told when sending begins to fail, and when it works again. Nil: nobody.
+	// Log records when sending begins to fail, and when it works again. Nil: nothing.
 	Log *slog.Logger
 }
 
