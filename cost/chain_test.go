@@ -134,7 +134,7 @@ func TestLumped(t *testing.T) {
 	}
 }
 
-// TestSameNames has rows of one name in two modules told apart.
+// TestSameNames has rows of one name in two modules distinguished.
 func TestSameNames(t *testing.T) {
 	in := []string{"runtime.goexit", conn, server, call}
 	first, second := "a.org/x/mw.Log.func1@/mod/a.org/x@v1.0.0/mw/log.go:5", "b.org/y/mw.Log.func1@/mod/b.org/y@v1.0.0/mw/log.go:5"

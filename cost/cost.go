@@ -1,5 +1,5 @@
-// Package cost says who in a Go HTTP service spends what: each middleware,
-// router, engine, handler, client call and the runtime.
+// Package cost charges the CPU and memory of a Go HTTP service to owners: each
+// middleware, router, engine, handler, client call and the runtime.
 //
 // A source (a CPU profile, an allocation profile) gives stacks with values. Each
 // stack is charged to one owner and one cause, so that the table of owners adds
@@ -7,18 +7,18 @@
 //
 //   - The owner is the innermost frame that belongs to a middleware, router,
 //     engine or handler. It is known by the source file and line of its function
-//     and by who called it, never by its name alone: Go names an inlined
+//     and by its caller, never by its name alone: Go names an inlined
 //     constructor's closure after its caller.
-//   - The cause is what was done on its behalf: its own code, allocation, the
+//   - The cause is what was done for it: its own code, allocation, the
 //     collector's assists, a system call, a lock, scheduling, encoding …
 //
-// What the collector does in the background has no owner on its stacks. It is
-// shared out by bytes allocated, since the number of cycles is in proportion to
-// them ([Table.ShareGC]).
+// Background work of the collector has no owner on its stacks. It is shared out by
+// bytes allocated, since the number of cycles is in proportion to them
+// ([Table.ShareGC]).
 //
-// Promised: every stack is counted once, and what could not be told is a row of
-// its own. Not promised: the effect of removing an owner, which is more or less
-// than its own cost when it changes how others run.
+// Promised: every stack is counted once, and stacks without an owner have a row of
+// their own. Not promised: the effect of removing an owner. It is more or less than
+// the owner's cost if it changes how other code runs.
 package cost
 
 import (

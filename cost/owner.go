@@ -124,7 +124,7 @@ type charge struct {
 }
 
 // charge finds the innermost owner of a stack. A stack's middlewares and handler
-// are told apart later, by whether anything is ever called by them.
+// are distinguished later, by whether anything is ever called by them.
 func (o *Rules) charge(frames []Frame) charge {
 	c := charge{at: len(frames)}
 	inside := false // an owner that is no router was seen

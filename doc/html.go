@@ -200,7 +200,7 @@ func (h *htmlWriter) spans(text Spans) {
 	}
 }
 
-// isLink says whether a page may link there: a link that runs a script is none.
+// isLink reports whether a page may link there: a link that runs a script is none.
 func isLink(link string) bool {
 	return strings.HasPrefix(link, "https://") || strings.HasPrefix(link, "http://") || strings.HasPrefix(link, "#")
 }

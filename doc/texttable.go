@@ -206,7 +206,7 @@ func (g *grid) split(room int) []*grid {
 	return parts
 }
 
-// isBlank says whether no cell has a figure.
+// isBlank reports whether no cell has a figure.
 func isBlank(cells []Cell) bool {
 	return !slices.ContainsFunc(cells, func(c Cell) bool { return c.Text != "" && c.Text != "–" })
 }

@@ -31,7 +31,7 @@ func Cut(text string, width int) string {
 	return displaywidth.TruncateString(text, width, "…")
 }
 
-// isBreak says whether a line may end at r. A space that does not break is kept.
+// isBreak reports whether a line may end at r. A space that does not break is kept.
 func isBreak(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }
 
 // oneLine is printable text on one line.

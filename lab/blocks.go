@@ -161,7 +161,7 @@ func (r *runner) nextBlock() int {
 	return next
 }
 
-// overBudget tells whether one more block of so many cells would end after the budget. Once
+// overBudget reports whether one more block of so many cells would end after the budget. Once
 // a first look was possible, a planned block leaves room for the captures that follow it.
 // They explain a decision and are worth nothing without one.
 func (r *runner) overBudget(cells int, looked bool) bool {
@@ -188,7 +188,7 @@ func (r *runner) ahead(blocks int) int {
 	return max(1, min(blocks, fit))
 }
 
-// exceeds tells whether what takes so long would end after the budget.
+// exceeds reports whether what takes so long would end after the budget.
 func (r *runner) exceeds(d time.Duration) bool {
 	return r.Budget > 0 && time.Since(r.begun)+d > r.Budget
 }

@@ -117,7 +117,7 @@ func Limited(kind study.Kind, trials ...record.Trial) []string {
 	return (&runner{Options: Options{Study: s}, trials: trials}).limited()
 }
 
-// SameAs tells whether a run of programs with these build IDs may be gone on with.
+// SameAs reports whether a run of programs with these build IDs may be gone on with.
 func SameAs(w *record.Writer, old, now map[string]string) error {
 	programs := func(ids map[string]string) map[string]record.Program {
 		all := map[string]record.Program{}

@@ -42,7 +42,7 @@ func (s *session) idle(ctx context.Context, t *record.Trial) error {
 	after, err := s.proc.Usage(false)
 	if err := cmp.Or(unread, err); err != nil {
 		if errors.Is(err, arm.ErrNotSupported) {
-			return nil // a URL, or a system that does not tell: then there is no such metric
+			return nil // a URL, or a system that does not report it: then there is no such metric
 		}
 		return err
 	}

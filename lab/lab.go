@@ -7,12 +7,12 @@
 // look when its primary comparison is decided ([Options] may ask for more), at its
 // cap of blocks, at the end of its budget, or when it is interrupted; whatever was
 // measured until then is on disk. Under a workload with a flow, users come instead of
-// single requests (package lab/users). A trial that cannot be trusted is recorded as invalid, with the reason,
-// and its cell is run again in a later block beside the control.
+// single requests (package lab/users). A trial that cannot be trusted is recorded as
+// invalid, with the reason, and its cell is run again in a later block beside the control.
 //
 // When the blocks are done, captures follow if the study asks for them: each is
 // one fresh process of an arm under its load, profiled, so that the report can
-// tell who spent what ([cost]). No trial is profiled.
+// show the cost of each owner ([cost]). No trial is profiled.
 //
 // The lab promises the same plan for the same study and seed. It does not
 // promise the same figures: those are the machine's.
@@ -218,7 +218,7 @@ func (r *runner) prepare(ctx context.Context) error {
 	return r.disassemble(ctx)
 }
 
-// mayLack tells whether an arm that cannot be built is left out by name: it
+// mayLack reports whether an arm that cannot be built is left out by name: it
 // needs a program that may be missing, or a version that may not be served.
 func mayLack(a study.Arm) bool {
 	return len(a.Needs) > 0 || strings.Contains(a.Rival, "@") || strings.Contains(a.Go, "@")

@@ -289,7 +289,7 @@ func (s *session) specimenMetrics(m map[string]float64, requests float64) {
 func (s *session) residual(m map[string]float64, requests float64) {
 	b, a := s.before.spent(), s.after.spent()
 	if a.Capacity == 0 || a.Tare == 0 || a.Arm == 0 || s.before.err != nil || s.after.err != nil {
-		return // the system does not tell, or the arm is a URL
+		return // the system does not report it, or the arm is a URL
 	}
 	if rest := s.after.cpus.Used(s.before.cpus) - (a.Arm - b.Arm) - (a.Tare - b.Tare); rest > -record.Unsure {
 		m["residual_cpu"] = float64(rest) / requests // else idle time is counted at ticks, too
@@ -309,7 +309,7 @@ const (
 func (s *session) deferred(m map[string]float64, requests float64) {
 	b := s.after.usage.CPU
 	if s.after.err != nil || b == 0 {
-		return // the system does not tell, or the arm is a URL
+		return // the system does not report it, or the arm is a URL
 	}
 	last, rested := b, 0
 	for begun := time.Now(); rested < restLooks && time.Since(begun) < restMost; rested++ {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ownCPU is the CPU time of this process; 0 where the system does not tell.
+// ownCPU is the CPU time of this process; 0 if the system does not report it.
 func ownCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

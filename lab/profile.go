@@ -90,7 +90,7 @@ func (t *tracer) readProfiles(_ context.Context, c *record.Capture) (record.Seen
 }
 
 // bill is what the profiles of a capture come to, a request; share is how much of
-// the CPU time the CPU profile saw itself, 0 if the kernel did not tell. Of
+// the CPU time the CPU profile saw itself, 0 if the kernel did not report it. Of
 // allocs nil, there are neither bytes nor shares of the collector.
 func bill(source study.Source, c *record.Capture, cpu, allocs *pprof.Profile) (b *cost.Bill, share float64) {
 	time, memory, share := Scaled(c, cpu, allocs)
@@ -102,7 +102,7 @@ func bill(source study.Source, c *record.Capture, cpu, allocs *pprof.Profile) (b
 // Scaled returns the stacks of a capture's profiles, of which allocs may be nil.
 // CPU time is scaled to what the kernel counted of the process, bytes and objects
 // to what the runtime counted, so that they add up to the whole; share is how
-// much of the CPU time the profile itself saw, 0 if the kernel did not tell. What
+// much of the CPU time the profile itself saw, 0 if the kernel did not report it. What
 // an arm allocates to be profiled is left out. The CPU profile itself is scaled.
 func Scaled(c *record.Capture, cpu, allocs *pprof.Profile) (time, memory []cost.Stack, share float64) {
 	long := 1.0 // how much longer requests were counted than the profile took
@@ -130,13 +130,13 @@ func Traced(c *record.Capture, t *exectrace.Trace) cost.Window {
 	return cost.Window{Duration: c.Elapsed, Requests: float64(c.Requests)}.Over(t.Duration)
 }
 
-// asked says whether an arm allocated for the answer to a question of tare's. That
+// asked reports whether an arm allocated for the answer to a question of tare's. That
 // happens before and after what is measured.
 func asked(s cost.Stack) bool {
 	return hasFrame(s, "github.com/tarehq/tare/arms/arm.(*control).")
 }
 
-// profiling says whether an arm allocated for the profile. That happens within
+// profiling reports whether an arm allocated for the profile. That happens within
 // what is measured, and not for a request.
 func profiling(s cost.Stack) bool { return hasFrame(s, "runtime/pprof.") }
 

@@ -182,7 +182,7 @@ func TestTellsCalls(t *testing.T) {
 	}
 }
 
-// tests tells whether code compares a table of methods with a known one.
+// tests reports whether code compares a table of methods with a known one.
 func tests(c *record.Code) bool {
 	for _, i := range c.Instructions {
 		if strings.Contains(i.Text, "go:itab") {

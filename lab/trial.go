@@ -222,7 +222,7 @@ func (s *session) steadily(ctx context.Context, o load.Options, run func(context
 func (s *session) read() mark {
 	u, err := s.proc.Usage(false)
 	if errors.Is(err, arm.ErrNotSupported) {
-		err = nil // a URL, or a system that does not tell: then there is no such metric
+		err = nil // a URL, or a system that does not report it: then there is no such metric
 	}
 	m := mark{usage: u, cpus: env.This().CPUTime(), own: ownCPU(), err: err}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -247,7 +247,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestMark checks that warm-up and measured part are told apart, and that
+// TestMark checks that warm-up and measured part are distinguished, and that
 // connections are open as long as the marks say.
 func TestMark(t *testing.T) {
 	eachEngine(t, func(t *testing.T, engine load.Engine) {

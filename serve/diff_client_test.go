@@ -138,7 +138,7 @@ func (c *counted) Read(p []byte) (int, error) {
 const last = "GET /end HTTP/1.1\r\nHost: end\r\nConnection: close\r\n\r\n"
 
 // end asks one request more and reads to the end of the connection, so that
-// the wire tells whether the connection had been kept.
+// the wire reports whether the connection had been kept.
 func (c *client) end() {
 	c.send(last)
 	c.drain()

@@ -211,7 +211,7 @@ type extra struct {
 	chunked    bool
 }
 
-// decideClose says whether the connection ends after the answer, and what the
+// decideClose decides whether the connection ends after the answer, and what the
 // answer says of it.
 func (w *response) decideClose(keep, allowed bool) (connection string) {
 	f := &w.c.k.facts

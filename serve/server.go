@@ -212,7 +212,7 @@ func (s *Server) logf(format string, args ...any) {
 // keepAlive reports whether connections may serve further requests.
 func (s *Server) keepAlive() bool { return !s.closed.Load() && !s.muted.Load() }
 
-// SetKeepAlivesEnabled says whether connections are kept between requests, as
+// SetKeepAlivesEnabled sets whether connections are kept between requests, as
 // they are by default. Switching it off closes idle connections after
 // Limits.ShutdownGrace.
 func (s *Server) SetKeepAlivesEnabled(v bool) {

@@ -84,7 +84,7 @@ func (s *streams) remove(one *stream) {
 	}
 }
 
-// due says whether a stream's time is up.
+// due reports whether a stream's time is up.
 func (s *streams) due(now int64) verdict {
 	if s == nil {
 		return carryOn

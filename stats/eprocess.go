@@ -69,7 +69,7 @@ func (e *EProcess) Value() float64 {
 	return total / float64(2*len(lambdas))
 }
 
-// Rejects says whether the evidence has ever reached 1/alpha.
+// Rejects reports whether the evidence has ever reached 1/alpha.
 func (e *EProcess) Rejects(alpha float64) bool { return e.peak >= 1/alpha }
 
 // AnytimeInterval is the interval of level 1 − alpha for the centre of the finite

@@ -8,7 +8,7 @@ import (
 // Holm says which hypotheses to reject, in the order of their p-values p, so
 // that the probability of rejecting any true one is at most alpha, however the
 // p-values depend on each other. Each rejected one has the level that its p-value was
-// held against, alpha/len(p) to alpha; the others have 0. A NaN is never rejected but
+// compared with, alpha/len(p) to alpha; the others have 0. A NaN is never rejected but
 // counts as a member of the family.
 //
 // Source: Holm, A simple sequentially rejective multiple test procedure, 1979.
@@ -30,7 +30,7 @@ func Holm(p []float64, alpha float64) []float64 {
 }
 
 // BlocksForFamily is the number of blocks that a family of m comparisons needs
-// at least before any of them can be told apart at alpha: n ≥ 1 + log₂(m/alpha).
+// at least before any of them can be distinguished at alpha: n ≥ 1 + log₂(m/alpha).
 // Fewer blocks have too few sign patterns, whatever the effect.
 func BlocksForFamily(m int, alpha float64) int {
 	n := 1

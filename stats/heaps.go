@@ -14,7 +14,7 @@ type Heap struct {
 // leastHeaped is the number of values from which on two heaps can be told from one.
 const leastHeaped = 8
 
-// Heaps says whether finite differences d lie in two heaps, each of a sixth of them
+// Heaps reports whether finite differences d lie in two heaps, each of a sixth of them
 // at least, and which. They do where the best cut in two explains a larger share of
 // their variance than 0.75 + 1.6/n, which of normal values it does once in a hundred
 // times (simulated for 8 to 30 values). Where they do, the Hodges-Lehmann estimate

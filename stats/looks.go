@@ -32,9 +32,8 @@ func Looks() []Look {
 // error if the numbers do not rise, or if the last look could not reject
 // either.
 //
-// A study that is gone on with was looked at where it had stopped: after each of these
-// early numbers of blocks, ascending. That spent what the next look would have, whose
-// place it takes.
+// A resumed study was looked at where it had stopped: after each of these early numbers
+// of blocks, ascending. Each spent the share of the next look, and takes its place.
 func LooksAt(blocks []int, early ...int) ([]Look, error) {
 	looks, err := planLooks(blocks)
 	for _, n := range early {

@@ -30,7 +30,7 @@ func allowed(n int) float64 {
 	return stats.StudyAlpha + 2.58*math.Sqrt(stats.StudyAlpha*(1-stats.StudyAlpha)/float64(n))
 }
 
-// finds says whether a study with the differences d finds an effect, whatever
+// finds reports whether a study with the differences d finds an effect, whatever
 // its size and direction, at any planned look.
 func finds(d []float64, band float64) bool {
 	for _, look := range stats.Looks() {

@@ -18,13 +18,13 @@ type Rank struct {
 // for ratios), NaN where one is missing.
 //
 // Every arm is compared with every other over the blocks that have both; a
-// pair is told apart if [Holm]'s procedure over all pairs rejects at r.Alpha
-// and the effect is beyond r.Threshold and r.Floor. An arm's rank runs from one more than the
-// number of arms told to be better to k less the number told to be worse; all
+// pair is distinguished if [Holm]'s procedure over all pairs rejects at r.Alpha
+// and the effect is beyond r.Threshold and r.Floor. An arm's rank runs from one
+// more than the number of arms found better to k less the number found worse; all
 // these statements hold together with probability 1 − alpha. A tier is a set
-// of arms linked by pairs that were not told apart, so any two arms of
-// different tiers were told apart. Fewer blocks than [BlocksForFamily] of
-// k(k−1)/2 tell nothing apart.
+// of arms linked by pairs that were not distinguished, so any two arms of
+// different tiers were distinguished. Fewer blocks than [BlocksForFamily] of
+// k(k−1)/2 distinguish no pair.
 func RankIntervals(perBlock [][]float64, r Rule) []Rank {
 	k := 0
 	for _, row := range perBlock {
@@ -90,7 +90,7 @@ func differences(perBlock [][]float64, a, b int) []float64 {
 	return finite(d)
 }
 
-// setTiers joins arms that were not told apart, directly or through others,
+// setTiers joins arms that were not distinguished, directly or through others,
 // and numbers the groups from the best. Between two groups every arm of one
 // beats every arm of the other or is beaten by it; the mean place settles the
 // order even where the directions do not agree.

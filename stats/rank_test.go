@@ -67,7 +67,7 @@ func TestRankIntervalsMissing(t *testing.T) {
 	}
 }
 
-// Identical arms are told apart in at most 5 % of studies, over all pairs.
+// Identical arms are distinguished in at most 5 % of studies, over all pairs.
 func TestRankIntervalsFamily(t *testing.T) {
 	n := studies() / 4
 	wrong := 0

@@ -43,13 +43,13 @@ type Interval struct {
 	Hi float64 `json:"hi"`
 }
 
-// Contains says whether x lies in the interval, ends included.
+// Contains reports whether x lies in the interval, ends included.
 func (i Interval) Contains(x float64) bool { return i.Lo <= x && x <= i.Hi }
 
-// Within says whether the whole interval lies between −band and +band.
+// Within reports whether the whole interval lies between −band and +band.
 func (i Interval) Within(band float64) bool { return -band <= i.Lo && i.Hi <= band }
 
-// Bounded says whether both ends are finite.
+// Bounded reports whether both ends are finite.
 func (i Interval) Bounded() bool { return !math.IsInf(i.Width(), 0) && !math.IsNaN(i.Width()) }
 
 // Width is the distance between the ends; +Inf for an unbounded interval.

@@ -116,7 +116,7 @@ func (r Rule) judge(c Comparison) Verdict {
 	return Inconclusive
 }
 
-// Negligible says whether c shows that there is no effect of practical size: the
+// Negligible reports whether c shows that there is no effect of practical size: the
 // interval for equivalence is inside the threshold, and so is the floor.
 func (r Rule) Negligible(c Comparison) bool {
 	return r.Threshold > 0 && r.Floor <= r.Threshold && c.Equivalence.Bounded() && c.Equivalence.Within(r.Threshold)

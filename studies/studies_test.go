@@ -408,7 +408,7 @@ func TestVerdictsComeFromTests(t *testing.T) {
 	}
 }
 
-// states tells whether a claim publishes a figure, given in its base unit.
+// states reports whether a claim publishes a figure, given in its base unit.
 func states(c published.Claim, want float64) bool {
 	units := []struct {
 		suffix string

@@ -1,21 +1,19 @@
-// Package bpf samples, from outside and without any change to it, where a running
-// Go program spends CPU: its own functions, those inlined among them, and what the
-// kernel does for it.
+// Package bpf samples from outside where a running Go program spends CPU: in its own
+// functions, inlined ones included, and in the kernel. The program needs no changes.
 //
-// At every tick of a clock on each CPU a program in the kernel looks whether one
-// of the watched processes runs there, and writes its stacks down. They are
-// followed by frame pointers, which Go always keeps, and mended where those miss a
-// caller: a function without a frame of its own, or one that has just been entered,
-// hides who called it. Names come from the tables that every Go program carries,
-// stripped or not, on disk or in a container.
+// At every tick of a timer on each CPU a program in the kernel checks whether a watched
+// process runs there, and records its stacks. Stacks are unwound by frame pointers, which
+// Go always keeps. Where a function without a frame, or one that has just been entered,
+// hides its caller, the stack is repaired. Names come from the tables that every Go
+// program carries, stripped or not, on disk or in a container.
 //
-// Promised: the values of a process's stacks add up to the CPU time that the
-// kernel counted for it. Not promised: anything for programs in other languages
-// (they show as their file's name), for the part of a Go program that is C, or for
-// processes that live less than a quarter of a second in a watched group.
+// Promised: the values of a process's stacks add up to the CPU time that the kernel
+// counted for it. Not promised: anything for programs in other languages (they show as
+// their file's name), for the C part of a Go program, or for processes that live less
+// than a quarter of a second in a watched group.
 //
-// It needs Linux 5.15 on amd64 or arm64 and the right to load such programs. What is
-// missing is said by an error that wraps [cost.ErrNotSupported].
+// It needs Linux 5.15 on amd64 or arm64 and the right to load such programs. A missing
+// requirement is an error that wraps [cost.ErrNotSupported].
 package bpf
 
 import (

@@ -2,22 +2,18 @@
 //
 // Each side is profiled several times. The rows compared are the owners, by their
 // own cost, and the functions within an owner, by what they and their callees
-// cost there. A row goes by owner and function, not by its place on the stack: a
-// middleware more or less shifts every stack below it, and would make everything
-// look changed.
+// cost there. A row is identified by owner and function, not by its place on the
+// stack: another middleware shifts every stack below it.
 //
 // A row's difference is that of the two means. Its interval and p-value are
-// Welch's, from how the captures of a side differ among themselves, but for a
-// floor: a sampled stack count varies at least as a Poisson count does, however
-// well a few captures happen to agree. Rank tests, which assume less, cannot be
-// had here: five captures a side have not enough orders to tell one row in
-// hundreds apart. Of all rows tested, those are told to differ that Benjamini and
-// Hochberg's procedure keeps at rate q: no more than that share of them is false
-// on average.
+// Welch's, from the spread of the captures of each side, with a floor: a sampled
+// stack count varies at least as a Poisson count does. Rank tests assume less, but
+// five captures a side have too few orders to reject one row among hundreds. A row
+// is reported as different if Benjamini and Hochberg's procedure keeps it at rate q:
+// at most that share of the reported rows is false, on average.
 //
-// What the intervals know is what the captures show. Captures of one process
-// differ less than processes of one program do, so the unit should be a process
-// started afresh, and the two sides should take turns.
+// Captures of one process differ less than processes of one program do. So profile a
+// fresh process for each capture, and let the two sides take turns.
 package diff
 
 import (
@@ -38,7 +34,7 @@ type Capture struct {
 	Window cost.Window
 }
 
-// Options say what is told apart.
+// Options say what is distinguished.
 type Options struct {
 	// Q is the share of false findings among those reported that is allowed on
 	// average; 0 means 0.05.

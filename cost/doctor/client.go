@@ -61,7 +61,7 @@ func checkClient(e *Evidence) ([]Finding, *Missing) {
 }
 
 // dials counts the connections that the client opened by what each allocates
-// once: the buffer of its reader. Smaller objects made beside it are told apart by
+// once: the buffer of its reader. Smaller objects made beside it are distinguished by
 // their size, and are sampled too seldom to count by.
 func (e *Evidence) dials() cost.Amount {
 	var buffers []cost.Stack

@@ -1,15 +1,13 @@
 // Package doctor diagnoses a Go HTTP service: problems, their cost and remedies.
 //
-// A rule asks one question of the evidence. What it finds has a price, measured
-// on this service and with its interval, the threshold that the price crossed, a
-// remedy, and a way to see whether the remedy helped. A finding counts only if
-// the lower end of its price is beyond the threshold and a hundredth of what
-// requests cost; what only the price itself is beyond is reported as seen and not
-// certain, what is there but costs less as seen and cheap.
+// A rule asks one question of the evidence. A finding has a price, measured on this
+// service and with its interval, the threshold that the price crossed, a remedy, and a way
+// to verify the remedy. A finding counts only if the lower end of its price is beyond the
+// threshold and a hundredth of what requests cost. If only the price itself is, it is
+// reported as not certain; if it costs less, as cheap.
 //
-// Promised: a rule whose evidence is missing says so and is never taken for
-// health. Not promised: that a remedy saves the price to the last nanosecond; a
-// part of a program that goes away changes how the others run.
+// Promised: a rule without evidence says so and never counts as healthy. Not promised: that
+// a remedy saves exactly the price. Removing a part changes how the others run.
 package doctor
 
 import (

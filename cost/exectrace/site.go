@@ -29,7 +29,7 @@ type label struct {
 	at    string
 }
 
-// maxSites bounds the places told apart. A service has some thousands; only a
+// maxSites bounds the places distinguished. A service has some thousands; only a
 // recursion without end, or a forged trace, has more.
 const maxSites = 1 << 16
 

@@ -81,7 +81,7 @@ type diffRow struct {
 	More                             bool
 }
 
-// mostOthers bounds the rows shown of what is not told apart.
+// mostOthers bounds the rows shown of what is not distinguished.
 const mostOthers = 12
 
 func newDiffPart(name, base string, r *diff.Result) (diffPart, error) {
@@ -165,7 +165,7 @@ func diffBoxes(r *diff.Result, base string) []flame.Box {
 const grey = "hsl(0 0% 80%)"
 
 // shade colours a row's box. The root is of no colour: it is not one of the rows
-// that are told apart.
+// that are distinguished.
 func shade(r *diff.Row, depth int) string {
 	if !r.Differs || depth == 0 {
 		return grey

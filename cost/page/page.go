@@ -161,7 +161,7 @@ func causes(b *cost.Bill) []cause {
 	return all
 }
 
-// causeColours are colours that can be told apart by most who see few.
+// causeColours are colours that can be distinguished by most who see few.
 var causeColours = map[string]string{
 	"own": "#4477aa", "alloc": "#ee6677", "gc": "#aa3377", "kernel": "#ccbb44", "scheduling": "#66ccee",
 	"locks": "#228833", "channels": "#99ddff", "stack growth": "#bbcc33", "json": "#ee8866",

@@ -206,7 +206,7 @@ func signed(d time.Duration) string {
 	return span(d)
 }
 
-// colour returns a state's, of a palette that can be told apart by most who see
+// colour returns a state's, of a palette that can be distinguished by most who see
 // few colours.
 func colour(s exectrace.State) template.CSS {
 	switch s {

@@ -1,21 +1,19 @@
-// Package watch sees all the time who spends what in the Go services of a machine, for
-// so little that it can stay on.
+// Package watch shows continuously what each part of the Go services of a machine spends,
+// at a cost low enough to stay on.
 //
 // One sampler in the kernel serves all processes, at a low rate. At the end of every
-// interval its stacks are charged to owners, service by service. Where processes cannot be
+// interval its stacks are charged to owners, service by service. If processes cannot be
 // sampled, services' own profiles are polled, each for a tenth of the time.
 //
-// A service goes by its name: the variable OTEL_SERVICE_NAME of its environment, or else
-// its program's file; in a pod, by namespace, workload and container. Processes of one name
-// are one service. They come, go, and are replaced by other builds: a [Build] says which one
-// was seen.
+// A service is named by the variable OTEL_SERVICE_NAME of its environment, or else by its
+// program's file; in a pod, by namespace, workload and container. Processes of one name
+// are one service. They may be replaced by other builds: a [Build] says which one was seen.
 //
-// Few samples fall into one interval. So what tells an owner's kind, who calls whom, is
-// learned from the intervals before, too, and an interval's own figures have wide margins:
-// add them up, as package total does.
+// An interval has few samples. So earlier intervals also count in deciding an owner's kind,
+// and an interval's own figures have wide margins: add them up, as package total does.
 //
-// It watches what it uses itself. If that is more than it may be, it samples less often, and
-// its intervals are longer.
+// It measures its own use. Above its budget it samples less often, and its intervals are
+// longer.
 package watch
 
 import (

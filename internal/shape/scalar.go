@@ -192,7 +192,7 @@ func numeric(n ast.Node) (float64, bool) {
 	return 0, false
 }
 
-// octal tells whether a whole number begins with a 0, which YAML 1.1 takes for one to
+// octal reports whether a whole number begins with a 0, which YAML 1.1 takes for one to
 // the base of 8 and YAML 1.2 does not: its writer may have meant either.
 func octal(n ast.Node) bool {
 	i, ok := n.(*ast.IntegerNode)

@@ -39,7 +39,7 @@ func FindUncompared(first, second *verdict.Analysis, all []Change) []Uncompared 
 	return lacks
 }
 
-// among says whether anything of l is compared.
+// among reports whether anything of l is compared.
 func (l Uncompared) among(all []Change) bool {
 	return slices.ContainsFunc(all, func(x Change) bool {
 		return x.Workload == l.Workload && (l.Metric == "" || x.Metric.Name == l.Metric) && (l.Arm == "" || x.Arm == l.Arm)

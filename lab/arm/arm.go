@@ -94,7 +94,7 @@ type Ending struct {
 	Err     error         // nil: with status 0; else with what it wrote to standard error
 	Elapsed time.Duration // from the fork
 	CPU     time.Duration // user and system, of the process and of the children it waited for
-	PeakRSS uint64        // bytes, of the process and its children; 0 where the system does not tell
+	PeakRSS uint64        // bytes, of the process and its children; 0 if the system does not report it
 }
 
 // Usage is what the kernel says of a process and its descendants.

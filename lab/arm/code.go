@@ -95,7 +95,7 @@ func (c *Code) Calls() string {
 	return "none"
 }
 
-// Calls tells whether the instruction is a call that the source asks for, not one
+// Calls reports whether the instruction is a call that the source asks for, not one
 // of the runtime's that the compiler adds.
 func (i Instruction) Calls() bool {
 	return strings.HasPrefix(i.Text, "CALL ") && !strings.HasPrefix(i.callee(), "runtime.")

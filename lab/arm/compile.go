@@ -251,7 +251,7 @@ func newest(home, name string) string {
 	return path
 }
 
-// whole says whether an executable in the cache is what its folder is named for. The go
+// whole reports whether an executable in the cache is what its folder is named for. The go
 // command looks at its beginning alone, and would call one up to date that a crash of the
 // machine cut short.
 func whole(path string) bool {

@@ -141,7 +141,7 @@ func addresses(proc *arm.Process) []string {
 		all = append(all, u.Scheme+"://"+u.Host)
 	}
 	listening, err := proc.Listening()
-	if err != nil { // of a URL, or on a system that does not tell
+	if err != nil { // of a URL, or on a system that does not report it
 		return all
 	}
 	for _, addr := range listening {

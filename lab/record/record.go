@@ -185,7 +185,7 @@ type CPU struct {
 	Idle   time.Duration `json:"idle_ns"`   // likewise
 	Stolen time.Duration `json:"stolen_ns"` // likewise
 
-	// Capacity is what all CPUs could have done, exactly; 0 where nobody tells. Less Idle
+	// Capacity is what all CPUs could have done, exactly; 0 = not reported. Less Idle
 	// and Stolen it is what they did. Busy is not where a kernel counts that at ticks.
 	Capacity time.Duration `json:"capacity_ns,omitzero"`
 }
@@ -203,7 +203,7 @@ type Lagged struct {
 // MaxLagShare is the generator's lag beyond which it distorts a response time, as a share of that.
 const MaxLagShare = 0.10
 
-// Late tells whether the lag distorts response times like the one given, in ns.
+// Late reports whether the lag distorts response times like the one given, in ns.
 func (l Lagged) Late(response float64) bool { return l.Lag > MaxLagShare*response }
 
 // PlannedBlocks is the number of planned blocks of which there are trials. Blocks that make up

@@ -71,7 +71,7 @@ func (c *checker) unique(path string, all []string) {
 	}
 }
 
-// refer notes a name that is none of those known, and tells whether it is one.
+// refer notes a name that is none of those known, and reports whether it is one.
 func (c *checker) refer(path, name, what string, known []string) bool {
 	if name == "" || known == nil {
 		return false
@@ -108,7 +108,7 @@ func (c *checker) arm(i int) {
 	}
 }
 
-// program checks that an arm says which program it is, and tells whether that
+// program checks that an arm says which program it is, and reports whether that
 // could be read.
 func (c *checker) program(path string, a Arm) bool {
 	if c.Unread[path] {

@@ -92,7 +92,7 @@ func (c *checker) goal(i int) {
 	}
 }
 
-// known tells whether all names of a check are among those of the study.
+// known reports whether all names of a check are among those of the study.
 func (c *checker) known(k Check) bool {
 	has := func(names []string, name string) bool { return name == "" || slices.Contains(names, name) }
 	return has(c.workloads, k.Workload) && has(c.arms, k.Arm) && has(c.arms, k.Against)

@@ -192,7 +192,7 @@ func (h holder) held(name string, q Quantity, source study.Source) (held Held, o
 	return held, off
 }
 
-// judge says whether what is off lies inside a band.
+// judge reports whether what is off lies inside a band.
 func (h *Held) judge(off []float64, band float64) {
 	c := stats.Compare(off, stats.Rule{Threshold: band})
 	h.Off = Estimate{Value: c.Effect, Interval: c.Equivalence, Level: estimate.Level(2 * stats.StudyAlpha)}
@@ -326,7 +326,7 @@ func (q Quantity) except(l sighting, parts []string) (sum float64) {
 	return sum
 }
 
-// shifts says whether a cause depends on what else a process does.
+// shifts reports whether a cause depends on what else a process does.
 func shifts(cause string) bool {
 	switch cause {
 	case cost.Kernel.String(), cost.Scheduling.String(), cost.GC.String(), cost.Alloc.String(), cost.Locks.String(), cost.Channels.String():

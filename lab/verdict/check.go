@@ -110,7 +110,7 @@ func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, f 
 	return w, m, Finding{}
 }
 
-// attributes says whether captures are to tell what a check is about.
+// attributes reports whether captures are to tell what a check is about.
 func (an *analyser) attributes(k study.Check) bool {
 	m, _ := study.MetricNamed(k.Metric)
 	return m.Attributed && slices.ContainsFunc(an.study.Captures(an.manifest.Seed), func(c study.Capture) bool {

@@ -66,7 +66,7 @@ func Relative(s Scale, c stats.Comparison, e Estimate) (Estimate, bool) {
 	return e, true
 }
 
-// Told says whether the arms were told apart by the final verdict.
+// Told reports whether the arms were distinguished by the final verdict.
 func (c *Comparison) Told() bool {
 	switch c.Verdict {
 	case stats.Faster, stats.Slower, stats.Small:

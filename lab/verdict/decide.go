@@ -25,7 +25,7 @@ func (a *Analysis) decide() {
 	var p []float64
 	for _, c := range a.primary {
 		if c.Withheld != "" {
-			p = append(p, math.NaN()) // of the family, and never told apart
+			p = append(p, math.NaN()) // of the family, and never distinguished
 			continue
 		}
 		p = append(p, c.Effect.P)
@@ -89,7 +89,7 @@ func (a *Analysis) Progress() Progress {
 	return p
 }
 
-// Decided says whether every primary comparison has its verdict, so that the
+// Decided reports whether every primary comparison has its verdict, so that the
 // run may stop at this look. It is false where there is none.
 func (a *Analysis) Decided() bool {
 	p := a.Progress()

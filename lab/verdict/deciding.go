@@ -82,7 +82,7 @@ func (c *Comparison) DecidingRange() string {
 	return fmt.Sprintf("%s (%s)", d.Range(c), Confidence(1-d.Level))
 }
 
-// negligible says whether the comparison shows that there is no effect of practical
+// negligible reports whether the comparison shows that there is no effect of practical
 // size, also where the effect, such as it is, is told from nothing.
 func (c *Comparison) negligible() bool {
 	return stats.Rule{Threshold: max(c.Threshold, math.SmallestNonzeroFloat64), Floor: c.Floor}.Negligible(c.Effect)
@@ -105,7 +105,7 @@ func (c *Comparison) heaps() string {
 		unit.Plural(low.N, "block"), show(low.Median), unit.Plural(high.N, "block"), show(high.Median))
 }
 
-// Undecidable says whether the floor keeps any absence of a difference from counting.
+// Undecidable reports whether the floor keeps any absence of a difference from counting.
 func (s Sizes) Undecidable() bool { return s.Floor > s.Threshold }
 
 // hindrance says what keeps a comparison open beside the number of blocks, or "".

@@ -194,7 +194,7 @@ func (c *Comparison) cost(what string) string {
 	return fmt.Sprintf("%s is %s %s", what, size, higher)
 }
 
-// apart says whether the absolute difference lies on the side of the effect, whole.
+// apart reports whether the absolute difference lies on the side of the effect, whole.
 func (c *Comparison) apart() bool {
 	i := c.Difference.Interval
 	return i.Bounded() && i.Lo*c.Effect.Effect > 0 && i.Hi*c.Effect.Effect > 0

@@ -66,7 +66,7 @@ type Part struct {
 	Change *Estimate `json:"change_ns,omitzero"`
 }
 
-// Changed says whether the owner spends more or less than in the control, as far
+// Changed reports whether the owner spends more or less than in the control, as far
 // as the interval tells.
 func (p *Part) Changed() bool { return p.Change != nil && !p.Change.Interval.Contains(0) }
 

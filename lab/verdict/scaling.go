@@ -124,8 +124,8 @@ func (an *analyser) slope(w *Workload, m *Metric) *Slope {
 type Resolution struct {
 	Workload  string
 	Arm       string
-	EndToEnd  *Comparison // of the primary metric, or CPU per request: not told apart, even alone
-	InProcess *Comparison // of loop_time: told apart
+	EndToEnd  *Comparison // of the primary metric, or CPU per request: not distinguished, even alone
+	InProcess *Comparison // of loop_time: distinguished
 }
 
 // resolve finds the arms whose effect only the in-process loop can tell.

@@ -230,7 +230,7 @@ func (ts trials) tooFew(workload string, m study.Metric) string {
 	return fmt.Sprintf("it takes %s requests a trial; the least was %s", unit.Number(float64(m.Requests)), unit.Number(float64(fewest)))
 }
 
-// paced says whether a metric depends on the rate at which requests come.
+// paced reports whether a metric depends on the rate at which requests come.
 func paced(metric string) bool {
 	for _, prefix := range []string{"response_", "service_", "first_byte_"} {
 		if strings.HasPrefix(study.Plain(metric), prefix) {

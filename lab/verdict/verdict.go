@@ -37,18 +37,16 @@
 //     to another arm's, keeps to its side, contradicted where it lies wholly
 //     beyond. Threshold and floor are no part of it.
 //
-// A claim has the verdict of its first check, which is the published headline, or
-// the gravest of several that decide together:
-// contradicted, inconclusive or not comparable as its direction, fact or bound
-// is; confirmed if its sizes agree too, confirmed in direction only where they
-// disagree or stay open, contradicted in size only where the direction is open and
-// every published size contradicted. The other checks are judged beside it, and how many of
-// them are contradicted or undecided is always said; each is at the level of
-// its own interval, so among many one may well be off by chance, which is why
-// none of them decides.
+// A claim has the verdict of its first check, which is the published headline, or the
+// gravest of several that decide together. It is contradicted, inconclusive or not
+// comparable as its direction, fact or bound is. It is confirmed if its sizes agree too,
+// confirmed in direction only if they disagree or stay open, and contradicted in size only
+// if the direction is open and every published size contradicted. The other checks are
+// judged beside it and counted. Each is at the level of its own interval, so among many
+// one may be off by chance: that is why none of them decides.
 //
-// A goal, which the study's authors set themselves, is made of bounds: reached
-// where all are confirmed, missed where any is contradicted.
+// A goal, which the study's authors set themselves, is made of bounds. It held if all are
+// confirmed, and failed if any is contradicted.
 //
 // Analyse is pure: equal runs give equal analyses. It starts nothing, reads
 // nothing and prints nothing; lab/report does that.

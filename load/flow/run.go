@@ -408,7 +408,7 @@ func (r *run) gone() {
 	}
 }
 
-// counted tells whether a session belongs to the measured part.
+// counted reports whether a session belongs to the measured part.
 func (r *run) counted(u *user) bool { return u.began >= r.begin && u.began < r.end }
 
 // leave ends a session. It reports whether the goroutine keeps the user, who begins again.

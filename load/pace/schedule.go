@@ -70,7 +70,7 @@ func Steps(each time.Duration, rates ...float64) *Schedule {
 	return s
 }
 
-// Validate tells what makes the schedule impossible.
+// Validate reports what makes the schedule impossible.
 func (s *Schedule) Validate() error {
 	if s.Parts < 0 || s.Part < 0 || s.Part >= max(1, s.Parts) {
 		return fmt.Errorf("part %d of %d, counted from 0, does not exist", s.Part, s.Parts)

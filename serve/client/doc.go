@@ -1,4 +1,4 @@
-// Package client has what a service needs to call others: deadlines, repeated attempts
+// Package client sends requests to other services, with deadlines, repeated attempts
 // and hedging, around any http.RoundTripper.
 //
 // A [Client] is an http.RoundTripper itself. It promises:

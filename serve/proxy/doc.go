@@ -1,4 +1,4 @@
-// Package proxy passes requests on to upstreams and their answers back: a reverse proxy.
+// Package proxy is a reverse proxy: it forwards requests to upstreams, and their answers back.
 //
 // A [Pool] is upstreams that can stand in for one another. It knows which of them are
 // well, and chooses one for each request. A [Handler] passes requests on to a pool. Words:

@@ -10,7 +10,7 @@ import (
 	"github.com/tarehq/tare/serve/proxy/internal/probe"
 )
 
-// Check is how upstreams are asked whether they are well.
+// Check is a health check of upstreams.
 type Check struct {
 	// Path is asked for by GET; an answer from 200 to 399 is good. Empty: nothing is.
 	Path string

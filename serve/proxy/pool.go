@@ -26,7 +26,7 @@ type Server struct {
 	Zone    string // where it is, see PoolOptions.Zone
 }
 
-// Balance is how a pool chooses.
+// Balance is how a pool chooses a server.
 type Balance string
 
 // The ways to choose. Each keeps to weights.
@@ -168,8 +168,8 @@ func NewPool(o PoolOptions) (*Pool, error) {
 	return p, p.Set(o.Servers)
 }
 
-// Set has the pool consist of these servers from now on. Requests that were begun are not
-// disturbed. With an error, which says what is wrong, the pool stays as it was.
+// Set replaces the pool's servers. Requests in flight are not disturbed. With an error, which
+// says what is wrong, the pool stays as it was.
 func (p *Pool) Set(servers []Server) error {
 	if err := p.check(servers); err != nil {
 		return err
@@ -270,7 +270,7 @@ func (p *Pool) policy(members []*member, weights []int) balance.Policy {
 	return balance.LeastRequests(targets, weights)
 }
 
-// Close ends the checks, and has no connections be kept open. Requests that were begun are not
+// Close ends the health checks and keeps no more connections open. Requests in flight are not
 // disturbed.
 func (p *Pool) Close() {
 	p.mu.Lock()
@@ -452,7 +452,7 @@ func ByCookie(name string) func(*http.Request) string {
 	}
 }
 
-// ByClient is a key that is the address of who has sent the request.
+// ByClient is a key that is the address of the request's sender.
 func ByClient(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -46,7 +46,7 @@ type Options struct {
 	Announce bool
 	// Refuse answers what is refused; Retry-After is set. Nil: a plain 429.
 	Refuse http.Handler
-	// Log is told when Redis is away and when it is back. Nil: slog's default.
+	// Log records when Redis is away and when it is back. Nil: slog's default.
 	Log *slog.Logger
 }
 
@@ -97,7 +97,7 @@ func New(o Options) (*Limiter, error) {
 	return l, nil
 }
 
-// logChange says whether Redis decides.
+// logChange logs whether Redis decides.
 func (l *Limiter) logChange(_ string, to breaker.State) {
 	switch to {
 	case breaker.Open:

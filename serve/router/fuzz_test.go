@@ -8,7 +8,7 @@ import (
 	"github.com/tarehq/tare/serve/router"
 )
 
-// ours tells whether the pattern is one that a ServeMux takes otherwise: it has
+// ours reports whether the pattern is one that a ServeMux takes otherwise: it has
 // a constraint, or an empty segment.
 func ours(pattern string) bool {
 	i := strings.IndexByte(pattern, '/')

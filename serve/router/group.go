@@ -94,7 +94,7 @@ func (g *Group) complete(r Route) (Route, error) {
 	return r, nil
 }
 
-// none tells whether h is nil, be it as a function.
+// none reports whether h is nil, be it as a function.
 func none(h http.Handler) bool {
 	f, ok := h.(http.HandlerFunc)
 	return h == nil || ok && f == nil

@@ -41,7 +41,7 @@ func show(pattern string) http.Handler {
 	})
 }
 
-// try adds a route and tells whether that went well.
+// try adds a route and reports whether that went well.
 func try(h handlers, pattern string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -150,7 +150,7 @@ func (t *table) missesSlash(rt *route, q query) *route {
 	return nil
 }
 
-// endsAt tells whether the route takes the path without a multi having to take
+// endsAt reports whether the route takes the path without a multi having to take
 // more than nothing.
 func endsAt(rt *route, path string) bool {
 	if rt == nil || !rt.multi {

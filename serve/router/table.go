@@ -163,7 +163,7 @@ func (t *table) miss(w *walk, r *http.Request) http.Handler {
 	return t.notFound
 }
 
-// guards tells whether the path holds what the tree stores in another form.
+// guards reports whether the path holds what the tree stores in another form.
 func (t *table) guards(path string) bool {
 	return t.percent && strings.IndexByte(path, '%') >= 0 || t.fold && pattern.HasUpper(path)
 }

@@ -138,7 +138,7 @@ func (w *walk) pick(l *leaf) *route {
 	return r
 }
 
-// fits tells whether a wildcard may take the segment.
+// fits reports whether a wildcard may take the segment.
 func (w *walk) fits(s string) bool {
 	if w.raw {
 		return s != "" && s != "%2f" // as in a ServeMux, an encoded slash alone is no value

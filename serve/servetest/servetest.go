@@ -126,7 +126,7 @@ func (s *Server) note(c net.Conn, state http.ConnState) bool {
 	return known
 }
 
-// multiplexes tells whether c, which has had a request, may speak HTTP/2. Then it
+// multiplexes reports whether c, which has had a request, may speak HTTP/2. Then it
 // is idle before the end of the last answer is written, and a server without
 // keep-alives says farewell by itself.
 func (s *Server) multiplexes(c net.Conn) bool {
@@ -136,12 +136,12 @@ func (s *Server) multiplexes(c net.Conn) bool {
 	return s.Config.Protocols != nil && s.Config.Protocols.UnencryptedHTTP2()
 }
 
-// over tells whether a connection is none of the server's any more.
+// over reports whether a connection is none of the server's any more.
 func over(state http.ConnState) bool {
 	return state == http.StateClosed || state == http.StateHijacked
 }
 
-// quiet tells whether a connection has no request.
+// quiet reports whether a connection has no request.
 func quiet(state http.ConnState) bool { return state == http.StateNew || state == http.StateIdle }
 
 // Client returns a client that trusts the server's certificate and finds the

@@ -252,7 +252,7 @@ func (j *journal) String() string {
 	return j.buf.String()
 }
 
-// awaits tells whether the journal comes to hold the text: middlewares that log
+// awaits reports whether the journal comes to hold the text: middlewares that log
 // do so when the client has its answer already.
 func (j *journal) awaits(text string) bool {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {

@@ -9,7 +9,7 @@
 // that its caller, or a caller of that, runs after the call. Which those are is
 // read from the machine code behind the return addresses that calls really had.
 //
-// Calls are told apart by goroutine and by their distance from the top of its
+// Calls are distinguished by goroutine and by their distance from the top of its
 // stack, since goroutines change threads and stacks are moved. Frames that a
 // panic left are found by the next call at the same distance.
 //

@@ -1,7 +1,7 @@
-// Package symptom recognises on stacks what the rules of package doctor ask for.
+// Package symptom recognises on stacks what the rules of package doctor look for.
 //
-// It says what a stack is about, by the functions on it. It knows functions of the standard library and of
-// modules in wide use by their names, and nothing of what they cost.
+// It classifies a stack by the functions on it. It knows functions of the standard library and
+// of widely used modules by their names, and nothing of what they cost.
 package symptom
 
 import (

@@ -1,31 +1,28 @@
-// Package change finds what in a service became dearer or cheaper, when, and with which
+// Package change finds when the cost of a service changed, in which owner, and with which
 // build, from profiles that were taken one after another.
 //
-// Profiles are joined to blocks of a minute, since one of a few seconds has few stacks, and
-// what disturbs one disturbs its neighbours. Requests are counted now and then, and what a
-// request costs is said by the last count: until the next one all profiles err together. So
-// a block goes on until the next count, however many minutes that takes. Blocks of a minute
-// that share a count would agree better among each other than with the truth. Two questions
-// are asked.
+// Profiles are joined to blocks of a minute, since one of a few seconds has few stacks and
+// resembles its neighbours. Requests are counted now and then, and profiles that rest on one
+// count err together. So a block lasts until the next count, however many minutes that takes.
+// Two questions are asked:
 //
 //   - A build took another's place: do the blocks before and after differ? Each owner is
 //     tested by package diff: Welch's test with the floor of a Poisson count, and Benjamini
 //     and Hochberg's procedure over the owners.
-//   - Nothing was replaced: is there a moment at which the blocks change? The largest step
-//     of any owner, over all moments, is held against those of the same blocks in random
-//     order. If fewer than one in a hundred orders has as large a one, the sides are
+//   - The build stayed: is there a moment at which the blocks change? The largest step of
+//     any owner, over all moments, is compared with those of the same blocks in random
+//     order. If fewer than one in a hundred orders has as large a step, the sides are
 //     compared as above, and each side is searched in turn.
 //
-// Changes of less than a hundredth of a request are not told.
+// Changes of less than a hundredth of a request are not reported.
 //
-// Where one build runs in several processes these are counted by turns, and a block ends
-// once all have been counted anew. Neighbours share some counts then. If the turns are
-// spread evenly that makes what counting adds to an interval a fifth too small.
+// If one build runs in several processes, these are counted by turns, and a block ends once
+// all have been counted anew. Neighbours then share some counts. If the turns are spread
+// evenly, the error of counting is underestimated by a fifth.
 //
-// What is known is what the blocks show. One process of a build may differ from the next
-// for no reason in the source, and a load that changes its mix of requests changes what
-// they cost: a change is a reason to look, not a verdict on a build. For that, tare ab
-// starts both builds afresh, many times and in turns.
+// A change is a reason to look, not a verdict on a build: one process may differ from the
+// next without a change in the source, and so may the mix of requests. tare ab starts both
+// builds afresh, many times and in turns.
 package change
 
 import (

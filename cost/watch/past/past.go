@@ -1,10 +1,10 @@
-// Package past charges the few stacks of an interval by what was seen in those before.
+// Package past charges the few stacks of an interval with the help of earlier ones.
 //
-// What tells who calls whom, and so a middleware from a handler, is mostly on no stack of the
-// last ten seconds. [Chains] remember a service's latest chains of calls, each once. Rules are
-// learned from them, which takes far longer than charging: it is done again once enough
-// chains tell something new, as few do. Of the others a few are kept as witnesses, which weigh nothing and show
-// which owners call others.
+// Whether an owner is a middleware or a handler depends on who calls whom, which the stacks of
+// ten seconds seldom show. [Chains] remember a service's latest chains of calls, each once. Rules
+// are learned from them, which takes far longer than charging: it is done again once enough new
+// chains say something new. Some of the others are kept as witnesses, which have no weight and
+// show which owners call others.
 package past
 
 import (

@@ -131,7 +131,7 @@ type condition struct {
 	chance       float64
 }
 
-// holds tells whether it is so for a user who knows these values.
+// holds reports whether it is so for a user who knows these values.
 func (c *condition) holds(known Values, rng *rand.Rand) bool {
 	if c.slot < 0 {
 		return rng.Float64() < c.chance

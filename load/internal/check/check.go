@@ -1,4 +1,4 @@
-// Package check tells whether answers are as their targets ask.
+// Package check reports whether answers are as their targets ask.
 package check
 
 import (

@@ -147,8 +147,8 @@ func (b *Breaker) Refused() uint64 { return b.refused.Load() }
 // Openings returns how often it has opened.
 func (b *Breaker) Openings() uint64 { return b.openings.Load() }
 
-// Pass is a request that was let pass. One of its methods must be called once, when the
-// request has ended.
+// Pass is an admitted request. One of its methods must be called once, when the request has
+// ended.
 type Pass struct {
 	b     *Breaker
 	epoch uint32
@@ -156,7 +156,7 @@ type Pass struct {
 	begun time.Duration
 }
 
-// Ask has a request pass, or returns an [OpenError].
+// Ask admits a request, or returns an [OpenError].
 func (b *Breaker) Ask() (Pass, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

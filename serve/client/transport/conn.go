@@ -122,7 +122,7 @@ type call struct {
 	body body
 }
 
-// Memory is room for a call and its answer. Who makes one call after the other may use it again.
+// Memory holds a call and its answer, for reuse by callers that make one call after the other.
 // The zero value is ready to use.
 type Memory struct{ x call }
 

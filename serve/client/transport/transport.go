@@ -341,8 +341,8 @@ func (t *Transport) open(ctx context.Context, h *host, address string, secure bo
 	return c, nil
 }
 
-// KeepWarm has Options.Warm connections to an address, host:port, be open before requests of a
-// scheme come, until stop is called. One that ends is opened again, within about a second; what
+// KeepWarm keeps Options.Warm connections to an address, host:port, open for requests of a
+// scheme, until stop is called. One that ends is opened again, within about a second; what
 // cannot be opened is tried less and less often, each half minute at last. Hosts that speak
 // HTTP/2 are left to Options.Other, which keeps none open.
 func (t *Transport) KeepWarm(scheme, address string) (stop func()) {

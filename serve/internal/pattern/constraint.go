@@ -16,7 +16,7 @@ type Constraint struct {
 	exact *syntax.Prog // accepts what test does; for int and uint, also numbers too big
 }
 
-// Allows tells whether a wildcard may have this value, unescaped.
+// Allows reports whether a wildcard may have this value, unescaped.
 func (c *Constraint) Allows(value string) bool { return c == nil || c.test(value) }
 
 // wordKind describes a constraint that is named by a word.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// AnyMatches tells whether a ServeMux would find one of the patterns for r if it had
+// AnyMatches reports whether a ServeMux would find one of the patterns for r if it had
 // no other, redirects aside. It does not fold case, and does not allocate unless the
 // path is unclean or percent-encoded.
 func AnyMatches(ps []*Pattern, r *http.Request) bool {

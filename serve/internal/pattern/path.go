@@ -38,7 +38,7 @@ func CleanPath(p string) string {
 	return c
 }
 
-// IsClean tells whether the rest of a path behind a slash has no empty and no
+// IsClean reports whether the rest of a path behind a slash has no empty and no
 // dot segments. It may end in a slash.
 func IsClean(p string) bool {
 	for {
@@ -79,7 +79,7 @@ func Fold(s string) string {
 	return string(b)
 }
 
-// HasUpper tells whether s has an upper-case ASCII letter.
+// HasUpper reports whether s has an upper-case ASCII letter.
 func HasUpper(s string) bool {
 	for i := range len(s) {
 		if 'A' <= s[i] && s[i] <= 'Z' {

@@ -45,7 +45,7 @@ const (
 // Last returns the last segment.
 func (p *Pattern) Last() *Segment { return &p.Segments[len(p.Segments)-1] }
 
-// HasUpper tells whether a literal was written with an upper-case letter.
+// HasUpper reports whether a literal was written with an upper-case letter.
 func (p *Pattern) HasUpper() bool {
 	return slices.ContainsFunc(p.Segments, func(s Segment) bool { return s.Kind == Literal && HasUpper(s.Spelt) })
 }
@@ -72,7 +72,7 @@ func (p *Pattern) Wildcards() int {
 	return n
 }
 
-// Unclean tells whether only a path with dots or empty segments could be the
+// Unclean reports whether only a path with dots or empty segments could be the
 // pattern's.
 func (p *Pattern) Unclean() bool {
 	return slices.ContainsFunc(p.Segments, func(s Segment) bool {
@@ -208,7 +208,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// isToken tells whether s may be a method (RFC 9110, section 5.6.2).
+// isToken reports whether s may be a method (RFC 9110, section 5.6.2).
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]

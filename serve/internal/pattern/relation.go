@@ -20,7 +20,7 @@ const (
 	Disjoint          // no request is matched by both
 )
 
-// Covers tells whether the first matches all that the second does.
+// Covers reports whether the first matches all that the second does.
 func (r Relation) Covers() bool { return r == Same || r == Wider }
 
 // and returns the relation of two products: r relates their one factors, s
@@ -43,7 +43,7 @@ func Compare(p, q *Pattern) Relation {
 	return compareHosts(p.Host, q.Host).and(CompareMethods(p.Method, q.Method)).and(comparePaths(p.Segments, q.Segments))
 }
 
-// Conflict tells whether some request is matched by both patterns with neither
+// Conflict reports whether some request is matched by both patterns with neither
 // being the more specific. A pattern with a host goes before one without.
 func Conflict(p, q *Pattern) bool {
 	r := Compare(p, q)

@@ -13,7 +13,7 @@ import (
 type Field struct {
 	Name   string
 	Values []string
-	start  uint64 // the name's first eight bytes, by which most names are told apart
+	start  uint64 // the name's first eight bytes, by which most names are distinguished
 }
 
 // Sorted returns the fields in the order of their names, in the memory of to.

@@ -33,7 +33,7 @@ func FindContextField() ContextField {
 	return f
 }
 
-// Known tells whether the field is used.
+// Known reports whether the field is used.
 func (f ContextField) Known() bool { return f.known }
 
 // Set gives r, which nobody else has yet, a context in place of the one that it has.

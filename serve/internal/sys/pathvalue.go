@@ -46,7 +46,7 @@ func FindPathFields() PathFields {
 	return PathFields{}
 }
 
-// work tells whether a request whose fields are set answers as it should.
+// work reports whether a request whose fields are set answers as it should.
 func (f PathFields) work() bool {
 	var r http.Request
 	f.Names([]string{"first", "second"}).Set(&r, []string{"1", "2"})
@@ -61,7 +61,7 @@ func (f PathFields) work() bool {
 	return r.PathValue("first") == ""
 }
 
-// Known tells whether the fields are used.
+// Known reports whether the fields are used.
 func (f PathFields) Known() bool { return f.known }
 
 // Clear makes r forget the values of an earlier match.

@@ -37,7 +37,7 @@ func (s *Skip) Add(i int) { s[i/64] |= 1 << (i % 64) }
 // Has reports whether a target is in the set.
 func (s *Skip) Has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
-// Target is what one of the targets is about. The zero value is of an idle one.
+// Target is the state of one target. The zero value is of an idle one.
 type Target struct {
 	inFlight atomic.Int64
 

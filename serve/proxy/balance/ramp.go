@@ -9,8 +9,8 @@ import (
 // least is the part of its share that a target begins with.
 const least = 0.1
 
-// Ramp has a target that is new, or well again, get less than its share at first. The zero
-// value is of one that gets all of it. It is safe for concurrent use.
+// Ramp gives a target that is new, or healthy again, less than its share at first. The zero
+// value gives all of it. It is safe for concurrent use.
 type Ramp struct {
 	since atomic.Int64 // when it began, in nanoseconds since 1970; 0: it has ended
 	fell  atomic.Bool
@@ -19,15 +19,15 @@ type Ramp struct {
 // Begin says that the target is new.
 func (r *Ramp) Begin(now time.Time) { r.since.Store(now.UnixNano()) }
 
-// Fell says that the target is not well: it begins anew once Spares is asked again.
+// Fell says that the target is unhealthy: it begins anew once Spares is asked again.
 func (r *Ramp) Fell() {
 	if !r.fell.Load() {
 		r.fell.Store(true)
 	}
 }
 
-// Spares reports, of a target that is well, whether it is to be left alone this time: at
-// first nine times of ten, and less and less until slow has passed.
+// Spares reports whether a healthy target is to be skipped this time: at first nine times of
+// ten, and less and less until slow has passed.
 func (r *Ramp) Spares(slow time.Duration, now time.Time) bool {
 	if r.fell.Load() && r.fell.CompareAndSwap(true, false) {
 		r.Begin(now)

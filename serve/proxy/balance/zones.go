@@ -27,8 +27,8 @@ func NewZones(own string, zones []string) *Zones {
 	return z
 }
 
-// Weights returns the weights for a policy that chooses what is near alone, and for one
-// that chooses the others.
+// Weights returns the weights for a policy among near targets alone, and for one among the
+// others.
 func (z *Zones) Weights(weights []int) (near, far []int) {
 	near, far = make([]int, len(weights)), slices.Clone(weights)
 	for _, i := range z.near {
@@ -37,8 +37,8 @@ func (z *Zones) Weights(weights []int) (near, far []int) {
 	return near, far
 }
 
-// Stay reports whether this choice is to be what is near: always if enough of it is well,
-// and else as often as its part allows.
+// Stay reports whether this choice is to be a near target: always if enough of them are
+// healthy, and else as often as their part allows.
 func (z *Zones) Stay(well func(i int) bool) bool {
 	n := 0
 	for _, i := range z.near {

@@ -1,4 +1,4 @@
-// Package shadow sends copies of requests to another handler, whose answers nobody sees:
+// Package shadow sends copies of requests to another handler and drops its answers,
 // to try a new version of a service with what real clients ask.
 //
 // A copy is sent once its request's body has been read to the end by the handler that

@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// Extended has WebSockets that come by HTTP/2 (RFC 8441) be asked of Next as by HTTP/1.1: by
-// GET and Upgrade, with a Hijack that gives the stream. Next may be any handler of WebSockets.
-// Other requests are passed on as they are.
+// Extended translates WebSockets by HTTP/2 (RFC 8441) into those by HTTP/1.1 for Next: GET with
+// Upgrade, and a Hijack that gives the stream. Next may be any handler of WebSockets. Other
+// requests are passed on as they are.
 //
 // The standard library's server takes them only in programs that were started with http2xconnect=1
 // in GODEBUG.

@@ -28,9 +28,9 @@ type Connect struct {
 	Open *atomic.Int64
 }
 
-// Last has the connection of a CONNECT by HTTP/1.1 end with its answer, unless a tunnel takes
-// it over, which writes its own head: what a client sent behind a CONNECT that is refused was
-// for the tunnel, and is no request (RFC 9931, 8). Who may answer before Connect calls it.
+// Last closes the connection of a CONNECT by HTTP/1.1 after its answer, unless a tunnel takes it
+// over, which writes its own head: what a client sent behind a refused CONNECT was for the
+// tunnel, and is no request (RFC 9931, 8). A layer that may answer before Connect calls it.
 func Last(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")

@@ -1,4 +1,4 @@
-// Package region tells in which region an IP address is, by a database of MaxMind's format,
+// Package region finds the region of an IP address in a database of MaxMind's format,
 // such as GeoLite2 Country or those of DB-IP and IPinfo.
 //
 // The file is read whole, so that another one may take its place at any time: a country
