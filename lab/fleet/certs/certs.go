@@ -171,7 +171,8 @@ func writeSecret(path, kind string, der []byte) error {
 	return errors.Join(pem.Encode(f, &pem.Block{Type: kind, Bytes: der}), f.Close())
 }
 
-// readPair reads path.pem and path.key, which others must not be able to read.
+// readPair reads path.pem and path.key, which others must not be able to read. One that has
+// expired is an error: the other side would only say that something is wrong with it.
 func readPair(path string) (tls.Certificate, error) {
 	info, err := os.Stat(path + ".key")
 	if err != nil {
@@ -183,6 +184,9 @@ func readPair(path string) (tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(path+".pem", path+".key")
 	if err != nil {
 		return pair, fmt.Errorf("reading certificate %s.pem: %w", path, err)
+	}
+	if end := pair.Leaf.NotAfter; time.Now().After(end) {
+		return pair, fmt.Errorf("certificate %s.pem expired on %s: remove all but ca.pem and ca.key from the folder of `tare agent init`, and run that again", path, end.Format(time.DateOnly))
 	}
 	return pair, nil
 }
