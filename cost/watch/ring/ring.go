@@ -10,6 +10,7 @@
 package ring
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,15 +37,22 @@ type Entry struct {
 type Ring struct {
 	dir   string
 	most  int64
-	size  int64
+	size  int64   // room that the files take
 	files []Entry // the oldest first
+}
+
+// room is what a file takes on disk, in bytes: systems give it whole blocks. A profile of few
+// samples is smaller than one, and volumes of Kubernetes are bounded by blocks.
+func (e *Entry) room() int64 {
+	const block = 4 << 10
+	return (e.Size + block - 1) / block * block
 }
 
 // Least is the least size of a ring, in bytes.
 const Least = 1 << 20
 
-// Open makes a folder a ring of at most so many bytes, those that are there already among
-// them. Files that are no profiles of a ring's are left alone, and do not count.
+// Open makes a folder a ring of at most so many bytes on disk, those that are there already
+// among them. Files that are no profiles of a ring's are left alone, and do not count.
 func Open(dir string, most int64) (*Ring, error) {
 	if most < Least {
 		return nil, fmt.Errorf("a ring of %d bytes: want at least %d", most, Least)
@@ -66,7 +74,7 @@ func Open(dir string, most int64) (*Ring, error) {
 		return nil, err
 	}
 	for _, e := range r.files {
-		r.size += e.Size
+		r.size += e.room()
 	}
 	return r, r.trim()
 }
@@ -164,7 +172,7 @@ func (r *Ring) Put(e Entry, write func(io.Writer) error) (path string, err error
 		return "", fmt.Errorf("keeping a profile of %s: %w", e.Service, err)
 	}
 	r.files = append(r.files, e)
-	r.size += e.Size
+	r.size += e.room()
 	return path, r.trim()
 }
 
@@ -189,19 +197,19 @@ func replace(path string, write func(io.Writer) error) (size int64, err error) {
 	return info.Size(), os.Rename(f.Name(), path)
 }
 
-// trim removes the oldest until there is no more than there may be. The newest stays.
-func (r *Ring) trim() error {
+// trim removes the oldest until there is no more than there may be. The newest stays. A file
+// that cannot be removed goes on to take its room, and is not tried again.
+func (r *Ring) trim() (err error) {
 	n := 0
-	for r.size > r.most && n < len(r.files)-1 {
-		oldest := r.files[n]
-		if err := os.Remove(oldest.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			r.files = r.files[n:]
-			return err
+	for ; r.size > r.most && n < len(r.files)-1; n++ {
+		oldest := &r.files[n]
+		if failed := os.Remove(oldest.Path); failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+			err = cmp.Or(err, failed)
+			continue
 		}
-		r.size -= oldest.Size
-		n++
+		r.size -= oldest.room()
 		os.Remove(filepath.Dir(oldest.Path)) // if it is empty now
 	}
 	r.files = r.files[n:]
-	return nil
+	return err
 }

@@ -107,6 +107,57 @@ func TestRingInterrupted(t *testing.T) {
 	}
 }
 
+// TestRingOfSmall keeps small profiles within the bound as disks count them: in whole blocks.
+func TestRingOfSmall(t *testing.T) {
+	dir := t.TempDir()
+	r, err := ring.Open(dir, ring.Least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const fit = ring.Least / 4096
+	for i := range fit + 20 {
+		put(t, r, ring.Entry{Service: "shop", Build: "b", Begun: noon.Add(time.Duration(i) * time.Second)}, 100)
+	}
+	for range 2 {
+		all, err := ring.List(dir)
+		if err != nil || len(all) != fit || !all[0].Begun.Equal(noon.Add(20*time.Second)) {
+			t.Fatalf("got %d profiles, %v, want the last %d", len(all), err, fit)
+		}
+		if _, err := ring.Open(dir, ring.Least); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRingStuck has a file that cannot be removed. The others give way in its place.
+func TestRingStuck(t *testing.T) {
+	dir := t.TempDir()
+	r, err := ring.Open(dir, ring.Least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := func(i int) ring.Entry {
+		return ring.Entry{Service: "shop", Build: "b", Begun: noon.Add(time.Duration(i) * time.Minute)}
+	}
+	first := filepath.Join(dir, put(t, r, entry(0), ring.Least/2))
+	put(t, r, entry(1), ring.Least/2)
+	if err := errors.Join(os.Remove(first), os.MkdirAll(filepath.Join(first, "in the way"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		_, err := r.Put(entry(2+i), func(w io.Writer) error {
+			_, err := io.WriteString(w, strings.Repeat("x", ring.Least/2))
+			return err
+		})
+		if (err != nil) != (i == 0) {
+			t.Errorf("profile %d: error %v, want one when the file is met, and once", 2+i, err)
+		}
+	}
+	if all, err := ring.List(dir); err != nil || len(all) != 1 || !all[0].Begun.Equal(entry(4).Begun) {
+		t.Errorf("got %v, %v, want the last profile alone", all, err)
+	}
+}
+
 func TestRingTooSmall(t *testing.T) {
 	if _, err := ring.Open(t.TempDir(), 1000); err == nil {
 		t.Error("a ring of 1,000 bytes: no error")
