@@ -17,7 +17,7 @@ import (
 type Totals struct {
 	Owners   int           // of a service that have rows of their own; all others are one. 0: DefaultOwners
 	Services int           // likewise; 0: DefaultServices
-	Keep     time.Duration // that a service's rows stay after it has gone; 0: DefaultKeep
+	Keep     time.Duration // that a service's rows stay after it has gone, and an owner's if others need them; 0: DefaultKeep
 
 	services map[string]*totals
 	own      watch.Own
@@ -68,8 +68,17 @@ type rowKey struct{ kind, owner, cause string }
 type totals struct {
 	Total
 	rows   map[rowKey]float64
-	owners map[string]string // by name: its kind
+	owners map[string]owner // by name
 	last   time.Time
+
+	most int           // owners
+	keep time.Duration // as in Totals
+}
+
+// owner is one that has rows of its own.
+type owner struct {
+	kind string
+	last time.Time // end of the last interval that it was seen in
 }
 
 // Add adds an interval.
@@ -80,7 +89,7 @@ func (t *Totals) Add(i *watch.Interval) {
 	end := i.Begun.Add(i.Duration)
 	for k := range i.Services {
 		s := &i.Services[k]
-		t.at(s.Name).add(s, end, cmp.Or(t.Owners, DefaultOwners))
+		t.at(s.Name).add(s, end)
 	}
 	for name, s := range t.services {
 		if s.last.Equal(end) {
@@ -108,14 +117,15 @@ func (t *Totals) at(name string) *totals {
 	}
 	s := t.services[name]
 	if s == nil {
-		s = &totals{Total: Total{Service: name}, rows: map[rowKey]float64{}, owners: map[string]string{}}
+		s = &totals{Total: Total{Service: name}, rows: map[rowKey]float64{}, owners: map[string]owner{},
+			most: cmp.Or(t.Owners, DefaultOwners), keep: cmp.Or(t.Keep, DefaultKeep)}
 		t.services[name] = s
 	}
 	return s
 }
 
 // add adds what a service did in an interval that ended at a time.
-func (s *totals) add(of *watch.Service, end time.Time, most int) {
+func (s *totals) add(of *watch.Service, end time.Time) {
 	if !s.last.Equal(end) { // else the rest has other services in it
 		s.Builds, s.Processes, s.last = nil, 0, end
 	}
@@ -134,26 +144,49 @@ func (s *totals) add(of *watch.Service, end time.Time, most int) {
 	}
 	s.Answers = watch.AddAnswers(s.Answers, of.Answers)
 	for k := range b.Items {
-		s.addItem(&b.Items[k], by/1e9, most, b.CPU)
+		s.addItem(&b.Items[k], by/1e9, b.CPU)
 	}
 }
 
 // addItem adds an owner. It gets rows of its own once it is a middleware, or spends a
 // two-hundredth of the CPU, while there are rows to be had.
-func (s *totals) addItem(it *cost.Item, scale float64, most int, cpu float64) {
-	kind, owner := it.Kind, it.Owner
-	was, known := s.owners[owner]
+func (s *totals) addItem(it *cost.Item, scale, cpu float64) {
+	kind, name := it.Kind, it.Owner
+	was, known := s.owners[name]
 	switch {
 	case known:
-		kind = s.agree(owner, was, kind)
-	case len(s.owners) < most && (kind == cost.Middleware.String() || it.Self >= cpu/200):
-		s.owners[owner] = kind
+		kind = s.agree(name, was.kind, kind)
+	case (kind == cost.Middleware.String() || it.Self >= cpu/200) && s.makeRoom():
 	default:
-		kind, owner = Rest, Rest
+		kind, name = Rest, Rest
+	}
+	if name != Rest {
+		s.owners[name] = owner{kind, s.last}
 	}
 	for _, c := range it.Causes {
-		s.rows[rowKey{kind, owner, c.Cause}] += c.Value * scale
+		s.rows[rowKey{kind, name, c.Cause}] += c.Value * scale
 	}
+}
+
+// makeRoom reports whether there are rows for one more owner. Where all are taken, the one that was
+// not seen for the longest time gives its own up, if that is long enough: every build may name its
+// functions anew.
+func (s *totals) makeRoom() bool {
+	if len(s.owners) < s.most {
+		return true
+	}
+	oldest := ""
+	for name, o := range s.owners {
+		if oldest == "" || o.last.Before(s.owners[oldest].last) {
+			oldest = name
+		}
+	}
+	if s.last.Sub(s.owners[oldest].last) <= s.keep {
+		return false
+	}
+	maps.DeleteFunc(s.rows, func(k rowKey, _ float64) bool { return k.owner == oldest })
+	delete(s.owners, oldest)
+	return true
 }
 
 // agree returns an owner's kind. In an interval that has no stack of what it calls, a
@@ -169,7 +202,6 @@ func (s *totals) agree(owner, was, kind string) string {
 			s.rows[rowKey{kind, owner, k.cause}] += v
 		}
 	}
-	s.owners[owner] = kind
 	return kind
 }
 

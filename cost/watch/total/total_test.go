@@ -81,6 +81,32 @@ func TestTotals(t *testing.T) {
 	}
 }
 
+// TestOwnersGone has a new build's functions get the rows of those of the old build, once these
+// were not seen for long.
+func TestOwnersGone(t *testing.T) {
+	t0 := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	totals := total.Totals{Owners: 2, Keep: time.Minute}
+	add := func(k int, items ...cost.Item) (owners []string) {
+		totals.Add(interval(t0.Add(time.Duration(k)*10*time.Second), map[string][]cost.Item{"shop": items}))
+		for _, r := range totals.All()[0].Rows {
+			owners = append(owners, r.Owner)
+		}
+		return owners
+	}
+	before, after, stays := item("handler", "func1", 5000), item("handler", "func2", 5000), item("handler", "stays", 5000)
+	add(0, before, stays)
+	for k := 1; k < 7; k++ {
+		if got := add(k, after, stays); !slices.Equal(got, []string{"func1", "stays", total.Rest}) {
+			t.Errorf("after %d intervals: got rows of %q, want the first owners to keep theirs", k, got)
+		}
+	}
+	for k, items := range [][]cost.Item{{after, stays}, {before, after, stays}} {
+		if got := add(7+k, items...); !slices.Equal(got, []string{"func2", "stays", total.Rest}) {
+			t.Errorf("after %d intervals: got rows of %q, want those of what runs now", 7+k, got)
+		}
+	}
+}
+
 // Intervals are added up, and read whenever somebody asks.
 func Example() {
 	var totals total.Totals
