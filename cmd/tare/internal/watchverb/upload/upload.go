@@ -12,6 +12,7 @@
 package upload
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -50,6 +51,9 @@ type Profile struct {
 // Server is where profiles are sent. Its methods are safe for concurrent use.
 type Server struct {
 	receiver *telemetry.Receiver
+	patience time.Duration // of Close
+	ctx      context.Context
+	giveUp   context.CancelCauseFunc // has nothing more be sent
 	queue    chan []byte
 	done     chan struct{}
 	lost     telemetry.Losses
@@ -62,7 +66,8 @@ func Open(raw string) (*Server, error) {
 		return nil, err
 	}
 	const queued = 256 // some minutes of many services
-	s := &Server{receiver: receiver, queue: make(chan []byte, queued), done: make(chan struct{})}
+	s := &Server{receiver: receiver, patience: telemetry.Patience, queue: make(chan []byte, queued), done: make(chan struct{})}
+	s.ctx, s.giveUp = context.WithCancelCause(context.Background())
 	if s.forOTLP() {
 		receiver.SetHeader(developmentField, developmentNumber)
 	}
@@ -131,8 +136,8 @@ func (s *Server) run() {
 		against = judgeOTLP
 	}
 	for body := range s.queue {
-		if err := s.receiver.Post(context.Background(), body, against); err != nil {
-			s.lost.Add(1, err)
+		if err := s.receiver.Post(s.ctx, body, against); err != nil {
+			s.lost.Add(1, cmp.Or(context.Cause(s.ctx), err))
 		}
 	}
 }
@@ -149,13 +154,15 @@ func judge(resp *http.Response, text []byte) error {
 // them.
 func (s *Server) Lost() (n int, why error) { return s.lost.Take() }
 
-// Close waits until what is queued was sent, but not for long.
+// Close waits until what is queued was sent, but not for long: the rest is lost.
 func (s *Server) Close() error {
 	close(s.queue)
 	select {
 	case <-s.done:
-	case <-time.After(telemetry.Patience):
+	case <-time.After(s.patience):
 	}
+	s.giveUp(errors.New("the server did not take them in time"))
+	<-s.done
 	s.receiver.Close()
 	if n, why := s.Lost(); n > 0 {
 		return fmt.Errorf("%d profiles were lost: %w", n, why)

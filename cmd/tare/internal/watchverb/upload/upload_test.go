@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/watchverb/upload"
 )
@@ -66,6 +67,26 @@ func TestForms(t *testing.T) {
 		if len(all()) != 1 || got != want {
 			t.Errorf("%s:\n got %q\nwant %q", path, got, want)
 		}
+	}
+}
+
+// TestStalled has a server that answers nothing. What still waits at the end is lost, and told.
+func TestStalled(t *testing.T) {
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // only then it sees the sender go
+		<-r.Context().Done()
+	}))
+	defer silent.Close()
+	s, err := upload.Open(silent.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	upload.Hurry(s, 50*time.Millisecond)
+	for range 3 {
+		s.Send(&upload.Profile{PProf: []byte("x")})
+	}
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "3 profiles were lost: the server did not take them in time") {
+		t.Errorf("got %v, want all three lost, and why", err)
 	}
 }
 
