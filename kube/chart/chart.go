@@ -4,11 +4,18 @@
 // test keeps it so.
 package chart
 
-import _ "embed"
+import (
+	"cmp"
+	_ "embed"
+	"strings"
+)
 
 //go:embed install.yaml
 var install string
 
+// image is that of the chart's own values.
+const image = "ghcr.io/tarehq/tare:latest"
+
 // Manifests are the definitions of the resources and the operator, in the namespace
-// tare-system, as one stream of YAML.
-func Manifests() string { return install }
+// tare-system, as one stream of YAML. Operator and runs have the image; "" is the latest release's.
+func Manifests(of string) string { return strings.ReplaceAll(install, image, cmp.Or(of, image)) }

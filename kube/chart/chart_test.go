@@ -92,7 +92,7 @@ func TestInstall(t *testing.T) {
 		}
 		return
 	}
-	if chart.Manifests() != b.String() {
+	if chart.Manifests("") != b.String() {
 		t.Error("install.yaml is not what the chart makes: go -C kube test ./chart -update")
 	}
 }

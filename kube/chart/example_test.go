@@ -8,6 +8,6 @@ import (
 )
 
 func Example() {
-	fmt.Println(strings.Count(chart.Manifests(), "\nkind: CustomResourceDefinition\n"), "kinds of resources")
+	fmt.Println(strings.Count(chart.Manifests(""), "\nkind: CustomResourceDefinition\n"), "kinds of resources")
 	// Output: 2 kinds of resources
 }

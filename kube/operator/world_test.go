@@ -76,7 +76,7 @@ func (p *place) another(t *testing.T) *place {
 // install applies the manifests that install the operator.
 func (p *place) install() {
 	p.t.Helper()
-	for text := range strings.SplitSeq(chart.Manifests(), "\n---\n") {
+	for text := range strings.SplitSeq(chart.Manifests(""), "\n---\n") {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
 			p.t.Fatal(err)

@@ -104,7 +104,7 @@ func (l *lab) install(t *testing.T) *operated {
 		t.Fatal(err)
 	}
 	o := &operated{lab: l, client: made}
-	manifests := strings.ReplaceAll(chart.Manifests(), "ghcr.io/tarehq/tare:latest", image)
+	manifests := chart.Manifests(image)
 	for text := range strings.SplitSeq(manifests, "\n---\n") {
 		u := new(unstructured.Unstructured)
 		if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {

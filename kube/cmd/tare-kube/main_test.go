@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -54,8 +55,14 @@ func TestRefused(t *testing.T) {
 }
 
 func TestManifests(t *testing.T) {
-	var out, errs bytes.Buffer
-	if status := run(t.Context(), []string{"operator", "-manifests"}, &out, &errs); status != 0 || strings.Count(out.String(), "kind: CustomResourceDefinition") != 2 {
-		t.Errorf("status %d, %q and %.200q, want the definitions of two kinds", status, &errs, &out)
+	for _, c := range []struct{ args, image string }{{"operator -manifests", "ghcr.io/tarehq/tare:latest"}, {"operator -manifests -image mine:1", "mine:1"}} {
+		var out, errs bytes.Buffer
+		if status := run(t.Context(), strings.Fields(c.args), &out, &errs); status != 0 || strings.Count(out.String(), "kind: CustomResourceDefinition") != 2 {
+			t.Errorf("%s: status %d, %q and %.200q, want the definitions of two kinds", c.args, status, &errs, &out)
+		}
+		images := regexp.MustCompile(`image[:=] ?(\S+:\S+)`).FindAllStringSubmatch(out.String(), -1)
+		if len(images) != 2 || images[0][1] != c.image || images[1][1] != c.image {
+			t.Errorf("%s: got the images %q, want %s of the operator and of runs", c.args, images, c.image)
+		}
 	}
 }

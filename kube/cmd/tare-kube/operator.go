@@ -22,7 +22,7 @@ func operate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags := flag.NewFlagSet("tare-kube operator", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	namespaces := flags.String("namespaces", "", "namespaces to look at, separated by commas (default: all)")
-	flags.StringVar(&o.Image, "image", "", "image of runs whose resource names none")
+	flags.StringVar(&o.Image, "image", "", "image of runs whose resource names none; with -manifests, also the operator's")
 	flags.StringVar(&o.Metrics, "metrics", "", "address of /metrics")
 	flags.StringVar(&o.Health, "health", "", "address of /healthz and /readyz")
 	flags.StringVar(&o.LeaderNamespace, "leader-namespace", "", "namespace in which operators elect one that acts")
@@ -37,7 +37,7 @@ func operate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return &failure{status: 2, err: errors.New("operator takes flags alone")}
 	}
 	if *manifests {
-		_, err := io.WriteString(stdout, chart.Manifests())
+		_, err := io.WriteString(stdout, chart.Manifests(o.Image))
 		return err
 	}
 	if *namespaces != "" {

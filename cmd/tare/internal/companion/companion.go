@@ -12,7 +12,9 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -37,6 +39,17 @@ func (p Program) name() string {
 		return "tare-proxy" // that it is tare's, its folder alone says
 	}
 	return path.Base(string(p))
+}
+
+// releases are the versions that have an image.
+var releases = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
+
+// Image is that of a release of tare, which holds the companions, too; "" of another version.
+func Image(version string) string {
+	if !releases.MatchString(version) {
+		return ""
+	}
+	return "ghcr.io/tarehq/tare:" + strings.TrimPrefix(version, "v")
 }
 
 // Run runs a companion until it ends. It has tare's outputs. An interruption reaches it as

@@ -93,6 +93,14 @@ func TestReleased(t *testing.T) {
 	}
 }
 
+func TestImage(t *testing.T) {
+	for version, want := range map[string]string{"v1.20.3": "ghcr.io/tarehq/tare:1.20.3", "(devel)": "", "v1.0.0-rc.1": "", "v1.2.3-0.20260101000000-abcdefabcdef": ""} {
+		if got := Image(version); got != want {
+			t.Errorf("%s: got %q, want %q", version, got, want)
+		}
+	}
+}
+
 func TestBeside(t *testing.T) {
 	program := script(t, "")
 	self := filepath.Join(filepath.Dir(program), "tare")

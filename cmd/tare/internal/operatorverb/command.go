@@ -5,6 +5,7 @@
 package operatorverb
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 // Command acts on resources until it is interrupted.
 type Command struct {
 	Namespaces []string `help:"Namespaces to watch, separated by commas (default: all)." placeholder:"NAME"`
-	Image      string   `help:"Image of the containers of runs whose resource names no image." placeholder:"REF"`
+	Image      string   `help:"Image of the containers of runs whose resource names no image. With --manifests also the operator's (default: this release's)." placeholder:"REF"`
 	Metrics    string   `help:"Address of /metrics for Prometheus (default: none)." placeholder:"HOST:PORT"`
 	Health     string   `help:"Address of /healthz and /readyz (default: none)." placeholder:"HOST:PORT"`
 	Leader     string   `name:"leader-namespace" help:"Namespace for leader election among several operators (default: no election)." placeholder:"NAME"`
@@ -45,12 +46,15 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 }
 
 func (c *Command) arguments() []string {
-	args := []string{"operator"}
+	args, image := []string{"operator"}, c.Image
+	if c.Manifests {
+		image = cmp.Or(image, companion.Image(cli.Version()))
+	}
 	if len(c.Namespaces) > 0 {
 		args = append(args, "-namespaces", strings.Join(c.Namespaces, ","))
 	}
 	for _, o := range []struct{ flag, value string }{
-		{"-image", c.Image}, {"-metrics", c.Metrics}, {"-health", c.Health}, {"-leader-namespace", c.Leader},
+		{"-image", image}, {"-metrics", c.Metrics}, {"-health", c.Health}, {"-leader-namespace", c.Leader},
 	} {
 		if o.value != "" {
 			args = append(args, o.flag, o.value)

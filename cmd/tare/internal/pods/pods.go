@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,13 +88,9 @@ func (f PodFlags) run(ctx context.Context, t *cli.Terminal, namespace string, ag
 
 // arguments are those of tare-kube.
 func (f PodFlags) arguments(line []string, namespace string, agents int, c Command) ([]string, error) {
-	image := f.Image
+	image := cmp.Or(f.Image, companion.Image(cli.Version()))
 	if image == "" {
-		version := cli.Version()
-		if !release.MatchString(version) {
-			return nil, cli.Usage("name one that has this tare: --image REF", fmt.Errorf("no image has tare %s, which is not a release", version))
-		}
-		image = "ghcr.io/tarehq/tare:" + strings.TrimPrefix(version, "v")
+		return nil, cli.Usage("name one that has this tare: --image REF", fmt.Errorf("no image has tare %s, which is not a release", cli.Version()))
 	}
 	if f.Deadline < 0 {
 		return nil, cli.Usage("leave it out for the default", errors.New("--deadline is negative"))
@@ -129,9 +124,6 @@ func (f PodFlags) arguments(line []string, namespace string, agents int, c Comma
 	}
 	return append(append(args, "--"), strip(line)...), nil
 }
-
-// release is a version that has an image.
-var release = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
 
 // origins are URLs without their paths, each once; "" is none.
 func origins(urls []string) []string {
