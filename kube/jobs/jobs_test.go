@@ -249,12 +249,20 @@ func TestLook(t *testing.T) {
 	}
 }
 
-func TestLookFailed(t *testing.T) {
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "try"}}
-	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Message: "Job was active longer than specified deadline"}}
-	got, err := jobs.Look(t.Context(), fake.NewClientBuilder().WithObjects(job).Build(), "ns", "try")
-	if err != nil || got.Phase != jobs.Failed || !strings.Contains(got.Reason, "deadline") {
-		t.Errorf("got %+v, %v; want the deadline", got, err)
+func TestLookEnded(t *testing.T) {
+	for kind, message := range map[batchv1.JobConditionType]string{
+		batchv1.JobFailed:   "Job was active longer than specified deadline",
+		batchv1.JobComplete: "nobody fetched it",
+	} {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "try"}}
+		job.Status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue}}
+		if kind == batchv1.JobFailed {
+			job.Status.Conditions[0].Message = message
+		}
+		got, err := jobs.Look(t.Context(), fake.NewClientBuilder().WithObjects(job).Build(), "ns", "try")
+		if err != nil || got.Phase != jobs.Failed || !strings.Contains(got.Reason, message) {
+			t.Errorf("%s: got %+v, %v; want it failed, and %q", kind, got, err, message)
+		}
 	}
 }
 

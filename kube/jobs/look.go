@@ -90,6 +90,8 @@ func (s *State) judge(job *batchv1.Job, pods []corev1.Pod) {
 		if coordinator != nil {
 			s.Reason = cmp.Or(lost(coordinator), reason)
 		}
+	case holds(job, batchv1.JobComplete) != nil:
+		s.Phase, s.Reason = Failed, fmt.Sprintf("its outcome was there for %v, and nobody fetched it", linger)
 	case coordinator == nil:
 		s.Phase, s.Reason = Pending, cmp.Or(waits, "the coordinator has no pod; `kubectl describe job "+job.Name+"` shows whether a quota or policy forbids it")
 	case lost(coordinator) != "":
@@ -191,10 +193,18 @@ func hasBegun(all []corev1.ContainerStatus, name string) bool {
 
 // failure is why a Job failed; "" if it did not.
 func failure(job *batchv1.Job) string {
-	for _, c := range job.Status.Conditions {
-		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
-			return cmp.Or(c.Message, c.Reason)
-		}
+	if c := holds(job, batchv1.JobFailed); c != nil {
+		return cmp.Or(c.Message, c.Reason)
 	}
 	return ""
+}
+
+// holds is a Job's condition of a type; nil if it does not hold.
+func holds(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
 }

@@ -29,7 +29,7 @@ import (
 
 const (
 	lookEvery    = 500 * time.Millisecond
-	lookTries    = 20               // that fail in a row, until the API server is given up
+	patience     = 2 * time.Minute  // with an API server that does not answer
 	beginWithin  = 5 * time.Minute  // from the creation until tare runs
 	removeWithin = 10 * time.Second // less than tare gives this program to end
 	interrupted  = 130
@@ -207,28 +207,43 @@ func (c *caller) perform(ctx context.Context) (outcome *parcel.Outcome, err erro
 	if err := c.wait(ctx); err != nil {
 		return nil, err
 	}
-	return jobs.Fetch(ctx, c.config, c.client, c.spec.Namespace, c.spec.Name)
+	return c.fetch(ctx)
+}
+
+// fetch fetches the outcome. It waits for some minutes: what an hour measured is not to be lost
+// by an API server that is away for a moment.
+func (c *caller) fetch(ctx context.Context) (*parcel.Outcome, error) {
+	for begun := time.Now(); ; {
+		outcome, err := jobs.Fetch(ctx, c.config, c.client, c.spec.Namespace, c.spec.Name)
+		if err == nil || ctx.Err() != nil || time.Since(begun) > patience || apierrors.IsForbidden(err) {
+			return outcome, err
+		}
+		c.note("warning: %v", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookEvery):
+		}
+	}
 }
 
 // wait waits until there is an outcome.
 func (c *caller) wait(ctx context.Context) error {
-	begun, failed := time.Now(), 0
+	begun, answered := time.Now(), time.Now()
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
 		state, err := jobs.Look(ctx, c.client, c.spec.Namespace, c.spec.Name)
-		if err != nil {
-			if failed++; failed >= lookTries || ctx.Err() != nil || apierrors.IsForbidden(err) {
-				return err
-			}
-		} else {
-			failed = 0
+		if err == nil {
+			answered = time.Now()
 		}
 		for _, text := range state.Unfit {
 			c.note("warning: %s", text)
 		}
 		switch {
+		case err != nil && (time.Since(answered) > patience || ctx.Err() != nil || apierrors.IsForbidden(err)):
+			return err
 		case err != nil:
+			c.note("warning: %v", err)
 		case state.Phase == jobs.Done:
 			return nil
 		case state.Phase == jobs.Failed:
