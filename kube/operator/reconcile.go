@@ -30,7 +30,7 @@ type Resource interface {
 	Targets() []string
 }
 
-// finalizer keeps a resource until nothing of its run is left.
+// finalizer keeps a resource that is deleted until nothing of its run is left.
 const finalizer = v1alpha1.Group + "/run"
 
 // reconciler acts on the resources of a kind. It is safe for concurrent use.
@@ -68,35 +68,47 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.cached.Get(ctx, req.NamespacedName, res); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	deleted := !res.GetDeletionTimestamp().IsZero()
-	if deleted && !controllerutil.ContainsFinalizer(res, finalizer) {
-		return reconcile.Result{}, nil
+	wait, err := r.reconcile(ctx, res)
+	if apierrors.IsConflict(err) { // the cache was behind
+		wait, err = 200*time.Millisecond, nil
 	}
-	if !deleted && !controllerutil.ContainsFinalizer(res, finalizer) {
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// reconcile takes a resource on. It has the finalizer as long as it has a run, of which nothing is
+// made before: so that one at rest can be deleted without the operator.
+func (r *reconciler) reconcile(ctx context.Context, res Resource) (wait time.Duration, err error) {
+	deleted := !res.GetDeletionTimestamp().IsZero()
+	switch {
+	case deleted && !controllerutil.ContainsFinalizer(res, finalizer):
+		return 0, nil
+	case !deleted && res.Report().Active != nil:
 		if err := r.patchFinalizer(ctx, res, controllerutil.AddFinalizer); err != nil {
-			return reconcile.Result{}, err
+			return 0, err
 		}
 	}
 	before := res.DeepCopyObject().(Resource)
 	p := &pass{reconciler: r, res: res, status: res.Report(), now: r.now()}
-	wait, gone := p.advance(ctx, deleted)
+	wait = p.advance(ctx, deleted)
 	if !equality.Semantic.DeepEqual(before.Report(), p.status) {
-		switch err := r.direct.Status().Update(ctx, res); {
-		case apierrors.IsConflict(err): // the cache was behind
-			return reconcile.Result{RequeueAfter: 200 * time.Millisecond}, nil
-		case deleted && apierrors.IsNotFound(err):
-			return reconcile.Result{}, nil
-		case err != nil:
-			return reconcile.Result{}, fmt.Errorf("writing the status: %w", err)
+		err := r.direct.Status().Update(ctx, res)
+		if deleted && apierrors.IsNotFound(err) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("writing the status: %w", err)
 		}
 	}
 	for _, say := range p.later {
 		say()
 	}
-	if gone {
-		return reconcile.Result{}, r.patchFinalizer(ctx, res, controllerutil.RemoveFinalizer)
+	if p.status.Active == nil {
+		return wait, r.patchFinalizer(ctx, res, controllerutil.RemoveFinalizer)
 	}
-	return reconcile.Result{RequeueAfter: wait}, nil
+	return wait, nil
 }
 
 // patchFinalizer changes the finalizers alone: fields that this version of the types does not
@@ -113,9 +125,9 @@ func (r *reconciler) patchFinalizer(ctx context.Context, res Resource, change fu
 	return nil
 }
 
-// advance takes the resource one step on, within its status. wait is when to look again, 0
-// for when something changes; gone says that a deleted resource has nothing left.
-func (p *pass) advance(ctx context.Context, deleted bool) (wait time.Duration, gone bool) {
+// advance takes the resource one step on, within its status. It returns when to look again, 0
+// for when something changes.
+func (p *pass) advance(ctx context.Context, deleted bool) time.Duration {
 	p.status.ObservedGeneration = p.res.GetGeneration()
 	plan, err := parsePlan(p.res.Plan())
 	p.plan = plan
@@ -134,13 +146,13 @@ func (p *pass) advance(ctx context.Context, deleted bool) (wait time.Duration, g
 		p.begin()
 	}
 	if p.status.Active != nil {
-		return p.follow(ctx), false
+		return p.follow(ctx)
 	}
 	p.condition(v1alpha1.InRun, false, "Waiting", "")
 	if p.status.NextRun != nil {
-		return max(time.Second, p.status.NextRun.Sub(p.now)), false
+		return max(time.Second, p.status.NextRun.Sub(p.now))
 	}
-	return 0, false
+	return 0
 }
 
 // begin begins a run if one is due. It is made in the clusters in later passes, once the
@@ -276,14 +288,13 @@ func (p *pass) finish(ctx context.Context, run *v1alpha1.Run) {
 }
 
 // dissolve ends the run of a deleted resource.
-func (p *pass) dissolve(ctx context.Context) (wait time.Duration, gone bool) {
-	run := p.status.Active
-	if run == nil {
-		return 0, true
+func (p *pass) dissolve(ctx context.Context) time.Duration {
+	if p.status.Active == nil {
+		return 0
 	}
 	p.abandon("Deleted", "the resource was deleted")
 	p.follow(ctx)
-	return time.Second, p.status.Active == nil
+	return time.Second
 }
 
 // abandon ends a run without a result.
