@@ -31,7 +31,7 @@ type Limits struct {
 
 var (
 	// files and folders are what a run has at its top.
-	files   = []string{"manifest.json", "trials.jsonl", "captures.jsonl"}
+	files   = []string{"manifest.json", "trials.jsonl", "captures.jsonl", "agents.jsonl"}
 	folders = []string{"hist", "profiles"}
 	plain   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 )

@@ -131,6 +131,29 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
+// A run has what its page says, and all of it can be sent.
+func TestRunFolder(t *testing.T) {
+	page, err := os.ReadFile("../../docs/run-folder.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tree, _ := strings.Cut(string(page), "```\n")
+	tree, _, _ = strings.Cut(tree, "```")
+	var run []entry
+	for line := range strings.Lines(tree) {
+		if words := strings.Fields(line); strings.HasPrefix(line, "  ") {
+			run = append(run, entry{name: strings.Replace(words[0], "…", "000017-pprof-cpu.pb.gz", 1), text: "x"})
+		}
+	}
+	if len(run) < 7 {
+		t.Fatalf("the page names %v, want seven files or more", run)
+	}
+	got, err := unpack(t, tarred(t, run...))
+	if want := len(run) - 1; err != nil || len(got) != want { // report.html is written anew
+		t.Errorf("of %v got %q, %v, want %d files", run, got, err, want)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	manifest := entry{name: "manifest.json", text: "{}"}
 	many := []entry{manifest}
@@ -208,7 +231,7 @@ func FuzzUnpack(f *testing.F) {
 			t.Errorf("%d files, want at most %d", len(got), limits.Files)
 		}
 		for _, name := range got {
-			ok := slices.Contains([]string{"manifest.json", "trials.jsonl", "captures.jsonl"}, name) || strings.HasPrefix(name, "hist/") || strings.HasPrefix(name, "profiles/")
+			ok := slices.Contains([]string{"manifest.json", "trials.jsonl", "captures.jsonl", "agents.jsonl"}, name) || strings.HasPrefix(name, "hist/") || strings.HasPrefix(name, "profiles/")
 			if !ok || strings.Contains(name, "..") && strings.HasPrefix(name, "..") {
 				t.Errorf("wrote %q", name)
 			}
