@@ -36,7 +36,7 @@ func (s *Site) showLive(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := view{Title: "Live: " + row.Name, Here: "/", Live: links.Run(row.Name, "events"), Every: reload}
 	v.add(standing(row.Name, found)...)
-	if found.run.Manifest.Outcome != "" {
+	if run := found.row(); !run.Running(time.Now()) {
 		v.Every, v.Live = 0, ""
 	}
 	return s.render(w, &v)
@@ -48,9 +48,10 @@ const newestTrials = 12
 // standing is how a run stands, for the page and for what replaces its part.
 func standing(name string, found analysed) []doc.Block {
 	m := &found.run.Manifest
-	state, so := "runs", " so far"
+	row, so := found.row(), " so far"
+	state := row.State(time.Now())
 	if m.Outcome != "" {
-		state, so = "ended: "+m.Outcome, ""
+		state, so = "ended: "+state, ""
 	}
 	p := found.a.Progress()
 	terms := doc.Terms{Inline: true}
@@ -112,6 +113,7 @@ func (s *Site) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), longest)
 	defer cancel()
 	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies such as nginx would hold back what is sent
 	st := &stream{w: w, c: http.NewResponseController(w), s: s, dir: s.o.Index.Dir(row.Name)}
 	if err := st.c.SetReadDeadline(time.Time{}); err != nil { // the server's own would end the stream
 		return err
@@ -137,14 +139,16 @@ type stream struct {
 	c     *http.ResponseController
 	s     *Site
 	dir   string
-	stamp string    // of the files that were sent last
-	sent  time.Time // when something was
+	stamp string      // of the files that were sent last
+	row   history.Run // as they were
+	sent  time.Time   // when something was
 }
 
-// update sends what changed, if anything did. It reports whether the run ended.
+// update sends what changed, if anything did. It reports whether the run ended, or was broken off.
 func (st *stream) update(ctx context.Context) (ended bool, err error) {
-	stamp := history.Stamp(st.dir)
-	if stamp == st.stamp {
+	now := time.Now()
+	stamp, _ := history.Stamp(st.dir)
+	if stamp == st.stamp && st.row.Running(now) {
 		if time.Since(st.sent) < beat {
 			return false, nil
 		}
@@ -161,16 +165,19 @@ func (st *stream) update(ctx context.Context) (ended bool, err error) {
 	if err := doc.Fragment(&part, standing(filepath.Base(st.dir), found)...); err != nil {
 		return false, err
 	}
-	m := &found.run.Manifest
-	state := fmt.Sprintf("Trial %d ended at %s.", max(0, len(found.run.Trials)-1), time.Now().UTC().Format("15:04:05"))
-	if m.Outcome != "" {
-		state = "The run ended: " + m.Outcome + "."
+	st.stamp, st.row = stamp, found.row()
+	state := fmt.Sprintf("Trial %d ended at %s.", max(0, len(found.run.Trials)-1), now.UTC().Format("15:04:05"))
+	goesOn := st.row.Running(now)
+	switch {
+	case st.row.Outcome != "":
+		state = "The run ended: " + st.row.Outcome + "."
+	case !goesOn:
+		state = "Nothing is written to the run any more: it seems to be broken off."
 	}
-	st.stamp = stamp
 	if err := st.event("part", map[string]string{"html": part.String(), "state": state}); err != nil {
 		return false, err
 	}
-	if m.Outcome == "" {
+	if goesOn {
 		return false, nil
 	}
 	return true, st.event("end", map[string]string{"state": state})

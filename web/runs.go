@@ -111,8 +111,14 @@ func pages(q url.Values, at, all int) (more []doc.Markup) {
 
 // analysed is a run with its analysis.
 type analysed struct {
-	run *record.Run
-	a   *verdict.Analysis
+	run     *record.Run
+	a       *verdict.Analysis
+	touched time.Time // when something was last written to it
+}
+
+// row is the run as the index has it, as far as its state depends on that.
+func (f *analysed) row() history.Run {
+	return history.Run{Outcome: f.run.Manifest.Outcome, Touched: f.touched}
 }
 
 // analyses keeps the runs that were read last. A run that changed is read again.
@@ -141,7 +147,7 @@ func (c *analyses) open(ctx context.Context, dir string) (analysed, error) {
 		return analysed{}, ctx.Err()
 	}
 	defer func() { <-c.places }()
-	stamp := history.Stamp(dir)
+	stamp, touched := history.Stamp(dir)
 	c.mu.Lock()
 	i := slices.IndexFunc(c.kept, func(k keptAnalysis) bool { return k.dir == dir && k.stamp == stamp })
 	if i >= 0 {
@@ -155,7 +161,7 @@ func (c *analyses) open(ctx context.Context, dir string) (analysed, error) {
 	if err != nil {
 		return analysed{}, err
 	}
-	found := keptAnalysis{dir, stamp, analysed{run, a}}
+	found := keptAnalysis{dir, stamp, analysed{run, a, touched}}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kept = slices.DeleteFunc(c.kept, func(k keptAnalysis) bool { return k.dir == dir })

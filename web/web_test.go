@@ -333,8 +333,8 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if kind := res.Header.Get("Content-Type"); kind != "text/event-stream" {
-		t.Fatalf("got the type %q", kind)
+	if kind := res.Header.Get("Content-Type"); kind != "text/event-stream" || res.Header.Get("X-Accel-Buffering") != "no" {
+		t.Fatalf("got the type %q, and that proxies may hold it back", kind)
 	}
 	events := bufio.NewScanner(res.Body)
 	events.Buffer(nil, 1<<20)
@@ -380,6 +380,33 @@ func TestLive(t *testing.T) {
 	}
 	if events.Scan() && events.Scan() {
 		t.Errorf("after the end: got %q", events.Text())
+	}
+}
+
+// TestBrokenOff looks at a run that was killed long ago. Neither its page nor the stream goes on
+// for ever, and both say why.
+func TestBrokenOff(t *testing.T) {
+	root := t.TempDir()
+	name := historytest.Write(t, root, historytest.Run{Unended: true, Blocks: 3})
+	long := time.Now().Add(-time.Hour)
+	for _, file := range []string{"manifest.json", "trials.jsonl"} {
+		if err := os.Chtimes(filepath.Join(root, name, file), long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serve(t, root)
+	if _, page, _ := s.get(t, "/runs/"+name+"/live"); !strings.Contains(page, "broken off") || strings.Contains(page, "data-events") {
+		t.Error("the page follows the run, or does not say that it is broken off")
+	}
+	client := http.Client{Timeout: 20 * time.Second}
+	res, err := client.Get(s.URL + "/runs/" + name + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || strings.Count(string(text), "event: end\n") != 1 || !strings.Contains(string(text), "seems to be broken off") {
+		t.Errorf("got %q, %v, want an end, and why", text, err)
 	}
 }
 

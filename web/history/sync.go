@@ -99,8 +99,11 @@ type look struct {
 }
 
 // Stamp is the times and sizes of a run's files, "" where there is none: while it stays the
-// same, so does the run.
-func Stamp(dir string) string { return lookAt(dir).stamp }
+// same, so does the run. touched is when one was last written to.
+func Stamp(dir string) (stamp string, touched time.Time) {
+	l := lookAt(dir)
+	return l.stamp, l.touched
+}
 
 func lookAt(dir string) look {
 	var l look
