@@ -105,12 +105,14 @@ func (s *Site) compareOwners(w http.ResponseWriter, r *http.Request) error {
 	if x, y := sourceOf(one), sourceOf(two); x != y {
 		return problem{http.StatusUnprocessableEntity, fmt.Sprintf("The one was profiled by %s and the other by %s, which see the same program differently.", x, y)}
 	}
-	d, err := compareCells(a.run, b.run, one, two)
-	if err != nil {
-		return problem{http.StatusUnprocessableEntity, "The profiles cannot be compared: " + s.explain(err)}
-	}
 	var out bytes.Buffer
-	if err := page.WriteDiff(&out, d); err != nil {
+	if err := s.inTurn(r.Context(), func() error {
+		d, err := compareCells(a.run, b.run, one, two)
+		if err != nil {
+			return problem{http.StatusUnprocessableEntity, "The profiles cannot be compared: " + s.explain(err)}
+		}
+		return page.WriteDiff(&out, d)
+	}); err != nil {
 		return err
 	}
 	return send(w, out.Bytes())

@@ -263,12 +263,14 @@ func (s *Site) showCost(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	seen, err := cell.Merge(found.run)
-	if err != nil {
-		return problem{http.StatusUnprocessableEntity, "The profiles cannot be read: " + s.explain(err)}
-	}
 	var out bytes.Buffer
-	if err := page.Write(&out, seen.Bill(), capture.Stacks(seen.CPU)); err != nil {
+	if err := s.inTurn(r.Context(), func() error {
+		seen, err := cell.Merge(found.run)
+		if err != nil {
+			return problem{http.StatusUnprocessableEntity, "The profiles cannot be read: " + s.explain(err)}
+		}
+		return page.Write(&out, seen.Bill(), capture.Stacks(seen.CPU))
+	}); err != nil {
 		return err
 	}
 	return send(w, out.Bytes())

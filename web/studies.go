@@ -107,7 +107,12 @@ func (s *Site) showStudy(w http.ResponseWriter, r *http.Request) error {
 	}
 	v.Kind, v.Form = "study", f
 	v.Title = name + ": " + trend.Title(of.Metric)
-	v.add(trend.New(of, f.Arm, series).Blocks()...)
+	if err := s.inTurn(r.Context(), func() error {
+		v.add(trend.New(of, f.Arm, series).Blocks()...)
+		return nil
+	}); err != nil {
+		return err
+	}
 	if len(f.Arms) > 1 {
 		v.add(doc.Heading{Level: 2, Text: "All arms"}, armsTable(name, f, series))
 	}

@@ -65,19 +65,22 @@ type Site struct {
 
 	analyses analyses
 	streams  chan struct{} // a place for each live view
+	turns    chan struct{} // a place for each page that is made of much
 	adding   sync.Mutex    // one upload at a time
 	claims   func() (claimList, error)
 }
 
-// mostStreams bounds the live views at one time.
-const mostStreams = 64
+const (
+	mostStreams = 64 // live views at one time
+	mostTurns   = 2  // pages of profiles or of series that are made at one time
+)
 
 // New returns the site of an index.
 func New(o Options) *Site {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{o: o, mux: http.NewServeMux(), token: sha256.Sum256([]byte(o.Token)), streams: make(chan struct{}, mostStreams),
+	s := &Site{o: o, mux: http.NewServeMux(), token: sha256.Sum256([]byte(o.Token)), streams: make(chan struct{}, mostStreams), turns: make(chan struct{}, mostTurns),
 		pages: template.Must(template.New("page").Parse(pageSource)), claims: sync.OnceValues(readClaims)}
 	s.analyses.places = make(chan struct{}, mostAnalyses)
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request) error{
@@ -226,6 +229,18 @@ func (v *view) add(blocks ...doc.Block) { v.Blocks = append(v.Blocks, blocks...)
 // Nav are the entries of the navigation.
 func (v *view) Nav() [][2]string {
 	return [][2]string{{"/", "Runs"}, {"/studies", "Studies"}, {"/compare", "Compare"}, {"/claims", "Claims"}, {"/leaderboard", "Leaderboard"}}
+}
+
+// inTurn does what takes much time or memory, beside few others. What comes of it is to be sent
+// afterwards: readers may be slow.
+func (s *Site) inTurn(ctx context.Context, do func() error) error {
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+		return do()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // render writes a page, whole or not at all.

@@ -3,6 +3,7 @@ package web_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -407,6 +408,34 @@ func TestBrokenOff(t *testing.T) {
 	text, err := io.ReadAll(res.Body)
 	if err != nil || strings.Count(string(text), "event: end\n") != 1 || !strings.Contains(string(text), "seems to be broken off") {
 		t.Errorf("got %q, %v, want an end, and why", text, err)
+	}
+}
+
+// TestTurns has pages of profiles and of series wait for their turn: readers cannot have the
+// server make many at a time.
+func TestTurns(t *testing.T) {
+	root := t.TempDir()
+	run := historytest.Write(t, root, historytest.Run{Study: "owners", Profiled: 50_000})
+	pages := web.New(web.Options{Index: serve(t, root).index})
+	paths := []string{"/runs/" + run + "/cost?arm=api&workload=load", "/studies/owners"}
+	ask := func(ctx context.Context, path string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost"+path, nil))
+		return w
+	}
+	give := web.TakeTurns(pages)
+	for _, path := range paths {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if w := ask(ctx, path); w.Body.Len() > 0 {
+			t.Errorf("%s: was made beside as many as there may be", path)
+		}
+		cancel()
+	}
+	give()
+	for _, path := range paths {
+		if w := ask(t.Context(), path); w.Code != http.StatusOK || w.Body.Len() == 0 {
+			t.Errorf("%s: status %d, want the page in its turn", path, w.Code)
+		}
 	}
 }
 
