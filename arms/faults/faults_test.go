@@ -84,6 +84,8 @@ func allPlanted() []planted {
 		{name: "introspection", want: []string{"faults/content.go"}},
 		{name: "compression", want: []string{"made anew", "level 2 or above"}},
 		{name: "compression-again", twin: true, want: []string{"does not become smaller", "faults/content.go"}},
+		{name: "owners", want: []string{"faults.(*filter).ServeHTTP spends", "compiling regular expressions", "faults/owners.go"}},
+		{name: "owners-middleware", want: []string{"the middleware faults.(*guard).ServeHTTP", "json.Unmarshal, called by"}},
 		{name: "pool", want: []string{"takeAndKeep"}},
 		{name: "pool-new", twin: true, want: []string{"poolEach"}},
 		{name: "buffers", want: []string{"faults.render"}},

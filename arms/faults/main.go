@@ -38,6 +38,8 @@ func faults() map[string]twins {
 		"introspection":     {askEach, askSometimes},
 		"compression":       {compressHard, compressFast},
 		"compression-again": {compressAgain, compressFast},
+		"owners":            {compileEach, compileOnce},
+		"owners-middleware": {settleEach, settleOnce},
 		"pool":              {takeAndKeep, takeAndReturn},
 		"pool-new":          {poolEach, takeAndReturn},
 		"buffers":           {keepGrown, dropGrown},

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/doctor/symptom"
 	"github.com/tarehq/tare/stats/unit"
 )
@@ -104,15 +104,15 @@ func (e *Evidence) predictions(p Price) []Row {
 		return nil
 	}
 	percent := 100.0
-	if v, err := strconv.ParseFloat(e.environment("GOGC"), 64); err == nil && v > 0 {
+	if v, err := strconv.ParseFloat(e.last().Environment["GOGC"], 64); err == nil && v > 0 {
 		percent = v
 	} else if h.live > 4<<20 {
 		percent = 100 * room / h.live // as the program has set it
 	}
 	var rows []Row
-	limit, limited := memoryLimit(e.environment("GOMEMLIMIT"))
+	limit, limited := e.last().MemoryLimit()
 	switch {
-	case e.environment("GOGC") == "off": // there is none to make larger
+	case e.last().Environment["GOGC"] == "off": // there is none to make larger
 	case limited && h.live+4*room > limit:
 		rows = append(rows, note("GOMEMLIMIT leaves no room for four times the GOGC: the heap would come to "+unit.Format(h.live+4*room, unit.Bytes)))
 	default:
@@ -121,7 +121,7 @@ func (e *Evidence) predictions(p Price) []Row {
 			Value: p.Value / 4, Unit: unit.Nanoseconds,
 		})
 	}
-	if limit := e.spare(); limit > 1.5*h.next {
+	if limit := e.last().Spare(); limit > 1.5*h.next {
 		rows = append(rows, Row{
 			What:  fmt.Sprintf("predicted with GOGC=off and GOMEMLIMIT=%dMiB", int(limit)>>20),
 			Value: p.Value * room / (limit - h.live), Unit: unit.Nanoseconds,
@@ -130,32 +130,18 @@ func (e *Evidence) predictions(p Price) []Row {
 	return rows
 }
 
-// spare is a size for the heap that leaves the machine, or the cgroup, three
-// quarters of its memory; 1 GiB at most.
-func (e *Evidence) spare() float64 {
-	if !e.has(ProcessFacts) {
-		return 0
-	}
-	last := e.Process[len(e.Process)-1]
-	have := float64(last.Free)
-	if last.Limit > 0 {
-		have = min(have, float64(last.Limit))
-	}
-	return min(have/4, 1<<30)
-}
-
-// environment is a variable of the process, "" if it is unset or unknown.
-func (e *Evidence) environment(name string) string {
+// last are the process's newest facts, none if they were not gathered.
+func (e *Evidence) last() *proc.Facts {
 	if len(e.Process) == 0 {
-		return ""
+		return &proc.Facts{}
 	}
-	return e.Process[0].Environment[name]
+	return &e.Process[len(e.Process)-1]
 }
 
 // starved reports whether the memory limit leaves the collector no room: it then
 // runs all the time and frees nothing.
 func (e *Evidence) starved() (Finding, bool) {
-	limit, ok := memoryLimit(e.environment("GOMEMLIMIT"))
+	limit, ok := e.last().MemoryLimit()
 	h, known := e.heap()
 	if !ok || !known || h.live <= 0.9*limit {
 		return Finding{}, false
@@ -165,17 +151,4 @@ func (e *Evidence) starved() (Finding, bool) {
 		Evidence: append([]Row{{What: "GOMEMLIMIT", Value: limit, Unit: unit.Bytes}}, e.heapRows()...),
 		Remedy:   "raise GOMEMLIMIT, or keep less in memory: beyond it the collector may take up to half of the CPU and the service creeps",
 	}, true
-}
-
-// memoryLimit reads a size as the runtime does: a number and B, KiB, MiB, GiB or
-// TiB.
-func memoryLimit(text string) (float64, bool) {
-	shift := map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
-	digits := strings.TrimRight(text, "BKMGTi")
-	s, ok := shift[text[len(digits):]]
-	n, err := strconv.ParseUint(digits, 10, 63)
-	if !ok || err != nil {
-		return 0, false
-	}
-	return float64(n) * float64(uint64(1)<<s), true
 }

@@ -53,14 +53,13 @@ func checkPool(e *Evidence) ([]Finding, *Missing) {
 		if missed <= max(allowed, 0.05*e.Window.Requests) {
 			continue
 		}
-		taken := u.taken()
-		price := e.spent(taken)
+		price := e.spent(u.calls(get, u.frame.Line))
 		rows := []Row{
 			{What: "taken by " + u.frame.Name(), Where: shortPlace(u.frame), Value: missed / by, Unit: unit.Count},
 			{What: "allocated by New per " + per, Value: u.bytes / by, Unit: unit.Bytes},
 			drained,
 		}
-		if n := sum(e.CPU, u.put()).Count; n > 0 {
+		if n := sum(e.CPU, u.calls(put, 0)).Count; n > 0 {
 			rows = append(rows, note("objects are put back there, but others than are asked for, or by copies"))
 		}
 		found = append(found, Finding{
@@ -116,23 +115,12 @@ func poolUsers(allocs []cost.Stack) []*user {
 	return all
 }
 
-// taken matches the stacks on which this user takes from a pool.
-func (u *user) taken() symptom.Match {
+// calls matches the stacks on which this user calls a method of a pool, on one line unless
+// that is 0.
+func (u *user) calls(method string, line int) symptom.Match {
 	return func(frames []cost.Frame) int {
 		for i := 1; i < len(frames); i++ {
-			if frames[i].Func == u.frame.Func && frames[i].Line == u.frame.Line && frames[i-1].Func == get {
-				return i
-			}
-		}
-		return -1
-	}
-}
-
-// put matches the stacks on which this user's function puts something back.
-func (u *user) put() symptom.Match {
-	return func(frames []cost.Frame) int {
-		for i := 1; i < len(frames); i++ {
-			if frames[i].Func == u.frame.Func && frames[i-1].Func == put {
+			if f := frames[i]; f.Func == u.frame.Func && (line == 0 || f.Line == line) && frames[i-1].Func == method {
 				return i
 			}
 		}
@@ -175,10 +163,11 @@ func (e *Evidence) kept() map[cost.Frame]*kept {
 	sites := map[cost.Frame]*kept{}
 	add := func(stacks []cost.Stack, part func(*kept) *cost.Amount) {
 		for i := range stacks {
-			f, ok := grown(stacks[i].Frames)
-			if !ok {
+			at := symptom.Growing(stacks[i].Frames)
+			if at < 0 {
 				continue
 			}
+			f := stacks[i].Frames[at]
 			if sites[f] == nil {
 				sites[f] = &kept{}
 			}
@@ -217,22 +206,4 @@ func checkBuffers(e *Evidence) ([]Finding, *Missing) {
 		})
 	}
 	return dearestFirst(found), nil
-}
-
-// grown returns who grew a buffer, if a stack is of that and lies within a
-// request.
-func grown(frames []cost.Frame) (cost.Frame, bool) {
-	if len(frames) == 0 || !cost.InRequest(frames) || symptom.Instrument(frames) {
-		return cost.Frame{}, false
-	}
-	at := symptom.Calls("bytes.growSlice", "bytes.(*Buffer).grow", "bytes.(*Buffer).Grow", "strings.(*Builder).grow", "slices.Grow")(frames)
-	if at < 0 {
-		return cost.Frame{}, false
-	}
-	for _, f := range frames[at:] {
-		if !f.Standard() {
-			return f, true
-		}
-	}
-	return cost.Frame{}, false
 }

@@ -78,13 +78,15 @@ func (e *Evidence) cpu() cost.Amount { return sum(e.CPU, nil) }
 
 // spent is the CPU of the stacks that match, and their part of the collector's
 // background work, by the bytes that they allocated.
-func (e *Evidence) spent(m symptom.Match) Price {
-	own := sum(e.CPU, m)
+func (e *Evidence) spent(m symptom.Match) Price { return e.priced(sum(e.CPU, m), sum(e.Allocs, m)) }
+
+// priced is the price of CPU and of bytes allocated.
+func (e *Evidence) priced(own, bytes cost.Amount) Price {
 	margin := own.Margin()
 	value := own.Value
 	if all := sum(e.Allocs, nil).Value; all > 0 {
 		gc := sum(e.CPU, symptom.Background)
-		share := sum(e.Allocs, m).Value / all
+		share := bytes.Value / all
 		value += gc.Value * share
 		margin = math.Hypot(margin, gc.Margin()*share)
 	}
@@ -158,14 +160,22 @@ func (r Row) String() string {
 // places says from where the stacks that match came, the largest first: the
 // innermost function of the program's own, or of a module's, that called for it.
 func (e *Evidence) places(stacks []cost.Stack, m symptom.Match, base string) []Row {
+	return e.largest(stacks, base, func(frames []cost.Frame) (Row, bool) {
+		at := m(frames)
+		if at < 0 {
+			return Row{}, false
+		}
+		return caller(frames, at), true
+	})
+}
+
+// largest adds stacks up by what names them, if it does, the largest first.
+func (e *Evidence) largest(stacks []cost.Stack, base string, name func([]cost.Frame) (Row, bool)) []Row {
 	by, _ := e.per()
 	sums := map[Row]float64{}
 	for i := range stacks {
-		if symptom.Instrument(stacks[i].Frames) {
-			continue
-		}
-		if at := m(stacks[i].Frames); at >= 0 {
-			sums[caller(stacks[i].Frames, at)] += stacks[i].Value
+		if row, ok := name(stacks[i].Frames); ok && !symptom.Instrument(stacks[i].Frames) {
+			sums[row] += stacks[i].Value
 		}
 	}
 	rows := make([]Row, 0, len(sums))

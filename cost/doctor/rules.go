@@ -4,7 +4,7 @@ import "slices"
 
 // Rules returns every rule, in the order in which the documentation has them.
 func Rules() []Rule {
-	return slices.Concat(hotPathRules(), []Rule{poolRule(), buffersRule(), goroutinesRule(), gcRule(), loggingRule()}, waitRules(),
+	return slices.Concat(hotPathRules(), []Rule{ownersRule(), poolRule(), buffersRule(), goroutinesRule(), gcRule(), loggingRule()}, waitRules(),
 		[]Rule{clientRule(), timeoutsRule()}, boundRules(), quotaRules(), []Rule{defersRule(), escapesRule()})
 }
 

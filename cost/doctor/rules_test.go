@@ -47,6 +47,57 @@ func TestPool(t *testing.T) {
 	}
 }
 
+// audit is a middleware around the handler.
+var audit = cost.Frame{Func: "example.org/shop.(*audit).ServeHTTP", File: "/src/shop/audit.go", Line: 14, Decl: 12}
+
+// audited is a service with that middleware, which has so many stacks of its own.
+func audited(own float64, funcs ...string) *doctor.Evidence {
+	around := alone(own, own*tick, funcs...)
+	around.Frames = append(around.Frames, audit, server, conn)
+	inside := busy(10, "example.org/shop.compute")
+	inside.Frames = append(inside.Frames[:len(inside.Frames)-2], audit, server, conn)
+	return service(around, inside)
+}
+
+// TestOwners wants a middleware named that takes much by itself, and whoever does in each
+// request what could be done once; not the handler's own work.
+func TestOwners(t *testing.T) {
+	compile := []string{"regexp/syntax.Parse", "regexp.compile", "regexp.MustCompile"}
+	for _, tc := range []struct {
+		name   string
+		e      *doctor.Evidence
+		want   string
+		says   string // title and evidence
+		remedy string
+	}{
+		{"the handler's work", service(), "healthy", "", ""},
+		{"the handler compiles", service(busy(50, compile...)), "warning", "shop.(*cart).ServeHTTP spends 5.0 % of the CPU on compiling regular expressions", "do it once"},
+		{"it did so once", service(busy(5, compile...)), "cheap", "", ""},
+		{"a middleware compiles", audited(330, compile...), "serious", "regexp.MustCompile, called by shop.(*audit).ServeHTTP (shop/audit.go:14)", "do it once"},
+		{"templates", audited(60, "html/template.(*escaper).escapeAction", "html/template.escapeTemplate", "html/template.(*Template).Execute"), "warning", "on parsing templates", "do it once"},
+		{"keys", audited(60, "math/big.nat.expNN", "crypto/x509.ParsePKCS1PrivateKey", "example.org/shop.key"), "warning", "on parsing or making keys", "do it once"},
+		{"settings", audited(330, "encoding/json.(*decodeState).object", "encoding/json.Unmarshal"), "serious", "json.Unmarshal, called by shop.(*audit).ServeHTTP (shop/audit.go:14)", "look at what it calls"},
+		{"passwords", audited(330, "golang.org/x/crypto/blowfish.encryptBlock", "golang.org/x/crypto/bcrypt.CompareHashAndPassword"), "serious", "the middleware shop.(*audit).ServeHTTP takes 33.0 % of the CPU by itself", "slow on purpose"},
+		{"passwords in a handler", service(busy(330, "golang.org/x/crypto/bcrypt.CompareHashAndPassword")), "healthy", "", ""},
+		{"its own code", audited(330, "example.org/shop.sum"), "serious", "shop.sum: 330 µs", "look at what it calls"},
+		{"a light middleware", audited(150, "example.org/shop.sum"), "healthy", "", ""},
+		{"a fifth, within its interval", audited(210, "example.org/shop.sum"), "uncertain", "", ""},
+		{"compressing", audited(500, "compress/flate.(*deflateFast).encode", "compress/gzip.(*Writer).Write"), "healthy", "", ""},
+		{"a profile", service(busy(330, "regexp.MustCompile", "net/http/pprof.Index")), "healthy", "", ""},
+	} {
+		if got := verdict(t, "owners", tc.e); got != tc.want {
+			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
+		}
+		if tc.says == "" {
+			continue
+		}
+		found, _ := rule(t, "owners").Check(tc.e)
+		if len(found) != 1 || !strings.Contains(fmt.Sprint(found[0].Title, found[0].Evidence), tc.says) || !strings.Contains(found[0].Remedy, tc.remedy) {
+			t.Errorf("%s: got %+v, want %q with remedy %q", tc.name, found, tc.says, tc.remedy)
+		}
+	}
+}
+
 // TestRouterContexts wants nothing said of a value that a router itself puts into each
 // request's context, and what a middleware adds inside it told all the same.
 func TestRouterContexts(t *testing.T) {
@@ -196,14 +247,14 @@ func TestPredictions(t *testing.T) {
 	}
 	// What another setting forbids is not predicted.
 	for _, set := range []map[string]string{{"GOMEMLIMIT": "48MiB"}, {"GOGC": "off", "GOMEMLIMIT": "48MiB"}} {
-		e.Process[0].Environment = set
+		e.Process[1].Environment = set
 		found, _ := rule(t, "gc").Check(e)
 		if rows := fmt.Sprint(found[0].Evidence); strings.Contains(rows, "predicted with GOGC=40") || !strings.Contains(rows, "predicted with GOGC=off and GOMEMLIMIT=256MiB") {
 			t.Errorf("%v: evidence %s, want nothing predicted with GOGC=40, whose heap of 56 MiB cannot be", set, rows)
 		}
 	}
 	for limit, want := range map[string]bool{"41MiB": true, "45000000": true, "1GiB": false, "off": false, "": false, "9xB": false} {
-		e.Process[0].Environment = map[string]string{"GOMEMLIMIT": limit}
+		e.Process[1].Environment = map[string]string{"GOMEMLIMIT": limit}
 		found, _ := rule(t, "gc").Check(e)
 		if got := strings.Contains(found[0].Title, "GOMEMLIMIT"); got != want {
 			t.Errorf("GOMEMLIMIT=%s: %q, want the limit blamed: %t", limit, found[0].Title, want)
@@ -229,7 +280,7 @@ func TestLiveHeap(t *testing.T) {
 		live := []cost.Stack{alone(1, tc.live*(1<<20), "main.main")}
 		e.Live = [][]cost.Stack{live, live}
 		e.Memory = []doctor.Memory{{}, {Cycles: 50, NextGC: tc.next * (1 << 20)}}
-		e.Process = []proc.Facts{{Environment: map[string]string{"GOMEMLIMIT": tc.limit}}, {}}
+		e.Process = []proc.Facts{{}, {Environment: map[string]string{"GOMEMLIMIT": tc.limit}}}
 		found, err := rule(t, "gc").Check(e)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("%+v: got %v, %v, want one finding", tc, found, err)

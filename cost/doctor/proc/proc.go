@@ -227,6 +227,30 @@ func (f *Facts) followsQuota() bool {
 	return err == nil && n >= 25
 }
 
+// Spare is a size for the heap that leaves the machine, or the cgroup, three quarters of
+// its memory; 1 GiB at most, and 0 if neither is known.
+func (f *Facts) Spare() float64 {
+	have := f.Free
+	if f.Limit > 0 {
+		have = min(have, f.Limit)
+	}
+	return min(float64(have)/4, 1<<30)
+}
+
+// MemoryLimit is GOMEMLIMIT, in bytes, read as the runtime does: a number and B, KiB, MiB,
+// GiB or TiB.
+func (f *Facts) MemoryLimit() (bytes float64, ok bool) {
+	shift := map[string]uint{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
+	text := f.Environment["GOMEMLIMIT"]
+	digits := strings.TrimRight(text, "BKMGTi")
+	s, ok := shift[text[len(digits):]]
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if !ok || err != nil {
+		return 0, false
+	}
+	return float64(n) * float64(uint64(1)<<s), true
+}
+
 // kibibytes reads "  1234 kB" as bytes.
 func kibibytes(text string) int64 {
 	n, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "kB")), 10, 64)

@@ -84,3 +84,19 @@ var series = Outside(Calls("github.com/prometheus/client_golang/prometheus.(*met
 // Series matches the making of series of metrics, by the libraries in wide use, and
 // returns who called for them.
 func Series(frames []cost.Frame) int { return series(frames) }
+
+var growing = Calls("bytes.growSlice", "bytes.(*Buffer).grow", "bytes.(*Buffer).Grow", "strings.(*Builder).grow", "slices.Grow")
+
+// Growing matches the growing of a buffer within a request, and returns who grew it: the
+// next function outward that is not the standard library's.
+func Growing(frames []cost.Frame) int {
+	at := growing(frames)
+	if at < 0 || !cost.InRequest(frames) || Instrument(frames) {
+		return -1
+	}
+	who := slices.IndexFunc(frames[at:], func(f cost.Frame) bool { return !f.Standard() })
+	if who < 0 {
+		return -1
+	}
+	return at + who
+}

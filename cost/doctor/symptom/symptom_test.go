@@ -64,7 +64,24 @@ func TestMatches(t *testing.T) {
 			t.Errorf("%s: %q: got frame %d, want %d", tc.name, tc.funcs, got, tc.want)
 		}
 	}
-	for _, m := range []symptom.Match{symptom.Swallowing, symptom.Reading, symptom.Sent, symptom.Hurrying, symptom.Deflating, symptom.Storing, symptom.Series, symptom.Logging, symptom.Deferring} {
+	for _, tc := range []struct {
+		funcs []string
+		want  string
+	}{
+		{[]string{"regexp/syntax.Parse", "regexp.compile", "regexp.MustCompile"}, "compiling regular expressions"},
+		{[]string{"regexp.(*Regexp).doExecute", "regexp.(*Regexp).MatchString"}, ""},
+		{[]string{"text/template/parse.Parse", "html/template.(*Template).Parse"}, "parsing templates"},
+		{[]string{"text/template.(*state).walk", "html/template.(*Template).Execute"}, ""},
+		{[]string{"encoding/asn1.parseField", "crypto/x509.ParsePKCS8PrivateKey"}, "parsing or making keys"},
+		{[]string{"crypto/rsa.SignPKCS1v15"}, ""},
+		{[]string{"time.LoadLocationFromTZData", "time.LoadLocation"}, "loading time zones"},
+		{nil, ""},
+	} {
+		if got := symptom.Setup(stack(tc.funcs...)); got != tc.want {
+			t.Errorf("%q: got the setup %q, want %q", tc.funcs, got, tc.want)
+		}
+	}
+	for _, m := range []symptom.Match{symptom.Swallowing, symptom.Reading, symptom.Sent, symptom.Hurrying, symptom.Deflating, symptom.Storing, symptom.Series, symptom.Logging, symptom.Deferring, symptom.Growing, symptom.Hashing} {
 		if got := m(nil); got != -1 {
 			t.Errorf("no frames: got %d, want -1", got)
 		}
