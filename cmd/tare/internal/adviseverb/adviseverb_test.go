@@ -185,12 +185,38 @@ func TestWithoutRuns(t *testing.T) {
 	}
 	e := &evidence{results: map[string]studies.Result{"P4.routers": {
 		Run: "20260101-000000-tenroutes", Machine: "a CPU",
-		Checks: []studies.Outcome{{Says: "Gin serves more", Metric: "throughput", Measured: "+3.0 %", Interval: "+2.0 to +4.0 %"}, {Says: "unmeasured"}},
+		Checks: []studies.Outcome{{Says: "unmeasured"}, {Says: "Gin serves 48,000/s", Metric: "throughput", Measured: "+3.0 %", Interval: "95 % interval +2.0 to +4.0 %",
+			Rule: study.Check{Arm: "gin", Against: "servemux"}}},
 	}}}
 	a := &adviser{needs: &needs{set: map[string]bool{speed: true}}, service: new(service), evidence: e}
 	reasons := a.choose(partNamed(router)).Reasons
-	if r := reasons[0]; !r.Elsewhere || r.Machine != "a CPU" || r.Run == "" || !strings.Contains(r.Says, "Gin serves more: throughput +3.0 %, interval +2.0 to +4.0 %") {
-		t.Errorf("got %+v, want the result of the claim", r)
+	if want := (Reason{Says: "Gin serves 48,000/s", Published: "P4.routers"}); reasons[0] != want {
+		t.Errorf("got %+v, want %+v", reasons[0], want)
+	}
+	if want := (Reason{Says: "throughput of gin against servemux +3.0 %, 95 % interval +2.0 to +4.0 %", Run: "20260101-000000-tenroutes", Machine: "a CPU", Elsewhere: true}); reasons[1] != want {
+		t.Errorf("got %+v, want %+v", reasons[1], want)
+	}
+}
+
+// TestFiguresSayWhoseTheyAre: a figure that was measured here, one that was measured elsewhere,
+// and one that was only published each say so, in a sentence of their own.
+func TestFiguresSayWhoseTheyAre(t *testing.T) {
+	for _, tt := range []struct {
+		r    Reason
+		want string
+	}{
+		{Reason{Says: "Gin is known"}, "Gin is known"},
+		{Reason{Says: "Gin +1 %", Run: "r1", Machine: "a CPU"}, "Gin +1 % (measured here: run r1)"},
+		{Reason{Says: "Gin +1 %", Run: "r1", Machine: "a CPU", Elsewhere: true}, "Gin +1 % (measured elsewhere, a CPU: run r1)"},
+		{Reason{Says: "Gin serves 48,000/s", Published: "P4.routers"}, "Gin serves 48,000/s (only published: claim P4.routers)"},
+	} {
+		var got strings.Builder
+		for _, s := range tt.r.spans() {
+			got.WriteString(s.Text)
+		}
+		if got.String() != tt.want {
+			t.Errorf("%+v: got %q, want %q", tt.r, got.String(), tt.want)
+		}
 	}
 }
 

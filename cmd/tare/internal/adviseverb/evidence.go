@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tarehq/tare/cmd/tare/internal/runs"
 	"github.com/tarehq/tare/doc"
@@ -121,18 +122,26 @@ type Reason struct {
 	Machine string `json:"machine,omitzero"` // that made the run
 	// Elsewhere is whether that is another machine than this, or not known to be this.
 	Elsewhere bool `json:"elsewhere,omitzero"`
+	// Published is the claim of which Says holds the figures, which nobody measured here; "" =
+	// they are none of a claim.
+	Published string `json:"published,omitzero"`
 }
 
+// spans say the reason, and whether its figures were measured here, elsewhere, or only
+// published.
 func (r Reason) spans() doc.Spans {
-	s := doc.Plain(r.Says)
-	if r.Run == "" {
-		return s
+	var from string
+	switch {
+	case r.Published != "":
+		from = "only published: claim " + r.Published
+	case r.Run == "":
+		return doc.Plain(r.Says)
+	case r.Elsewhere:
+		from = "measured elsewhere, " + cmp.Or(r.Machine, "machine not known") + ": run " + r.Run
+	default:
+		from = "measured here: run " + r.Run
 	}
-	where := "run " + r.Run
-	if r.Elsewhere {
-		where += ", measured elsewhere: " + cmp.Or(r.Machine, "machine not known")
-	}
-	return append(s, doc.Span{Text: " (" + where + ")", Tone: doc.Muted})
+	return append(doc.Plain(r.Says), doc.Span{Text: " (" + from + ")", Tone: doc.Muted})
 }
 
 // reason is one that rests on this run.
@@ -163,27 +172,27 @@ func (m *measured) level(arm string) string {
 	return fmt.Sprintf("%s, n=%d", verdict.Show(m.metric.Metric, l.Median), l.N)
 }
 
-// elsewhere are reasons that rest on what was measured of claims elsewhere, of each by its
-// first figure.
+// elsewhere are reasons that rest on claims: of each that was measured elsewhere what was
+// published, by its first figure, and then what was measured of that.
 func (e *evidence) elsewhere(claims []string) []Reason {
 	var all []Reason
 	for _, id := range claims {
-		r, ok := e.results[id]
-		if !ok {
+		r := e.results[id]
+		i := slices.IndexFunc(r.Checks, func(k studies.Outcome) bool { return k.Measured != "" })
+		if i < 0 {
 			continue
 		}
-		for _, k := range r.Checks {
-			if k.Measured == "" {
-				continue
-			}
-			m, _ := study.MetricNamed(k.Metric)
-			says := fmt.Sprintf("%s, %s: %s %s", id, k.Says, m.Title, k.Measured)
-			if k.Interval != "" {
-				says += ", interval " + k.Interval
-			}
-			all = append(all, Reason{Says: says, Run: r.Run, Machine: r.Machine, Elsewhere: true})
-			break
+		k := &r.Checks[i]
+		m, _ := study.MetricNamed(k.Metric)
+		says := m.Title
+		if k.Rule.Against != "" {
+			says += fmt.Sprintf(" of %s against %s", k.Rule.Arm, k.Rule.Against)
 		}
+		says += " " + k.Measured
+		if k.Interval != "" {
+			says += ", " + k.Interval
+		}
+		all = append(all, Reason{Says: k.Says, Published: id}, Reason{Says: says, Run: r.Run, Machine: r.Machine, Elsewhere: true})
 	}
 	return all
 }
