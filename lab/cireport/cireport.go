@@ -84,7 +84,7 @@ type reason struct {
 // Source: the form that GitLab and Jenkins read, github.com/testmoapp/junitxml.
 func JUnit(w io.Writer, s comment.Source) error {
 	m := &s.Analysis.Manifest
-	suite := testSuite{Name: m.Study.Name, Tests: len(s.Gates), Time: seconds(m.Ended.Sub(m.Started))}
+	suite := testSuite{Name: m.Study.Name, Tests: len(s.Gates), Time: seconds(m.Took())}
 	if !m.Started.IsZero() {
 		suite.Timestamp = m.Started.UTC().Format("2006-01-02T15:04:05")
 	}
@@ -119,7 +119,7 @@ func JUnit(w io.Writer, s comment.Source) error {
 	return err
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", max(0, d).Seconds()) }
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
 func subject(g *verdict.Gated) string {
 	if g.Arm == "" {

@@ -38,6 +38,7 @@ type Manifest struct {
 	Seed     uint64             `json:"seed"`
 	Started  time.Time          `json:"started,omitzero"`
 	Ended    time.Time          `json:"ended,omitzero"`       // zero while running or interrupted
+	Idle     time.Duration      `json:"idle_ns,omitzero"`     // between them, while it was interrupted
 	Outcome  string             `json:"outcome,omitzero"`     // "", "decided", "cap", "budget", "refused", "interrupted"
 	Early    []int              `json:"early_looks,omitzero"` // blocks after which a session ended between two looks and took the next one early, before the run was gone on with
 	Command  []string           `json:"command,omitzero"`     // that repeats the run
@@ -54,6 +55,14 @@ type Manifest struct {
 	Units    map[string]string  `json:"units,omitzero"`        // base unit by metric: "ns", "B", "/s", "%" (a share from 0 to 1), "" (a count)
 	SelfTest string             `json:"self_test,omitzero"`    // what `tare selftest` last found on this machine; "" = never run
 	Warnings []string           `json:"warnings,omitzero"`
+}
+
+// Took is how long the run was under way, from session to session; 0 before it has ended.
+func (m *Manifest) Took() time.Duration {
+	if m.Started.IsZero() || m.Ended.IsZero() {
+		return 0
+	}
+	return max(0, m.Ended.Sub(m.Started)-m.Idle)
 }
 
 // Program identifies what an arm ran.

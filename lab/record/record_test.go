@@ -375,6 +375,45 @@ func TestLockKeepsASecondWriterOut(t *testing.T) {
 	}
 }
 
+// TestTook has runs of which one was killed and one had ended gone on with, months later. They
+// took as long as they were under way.
+func TestTook(t *testing.T) {
+	budget := func(w *record.Writer) error {
+		return errors.Join(w.Update(func(m *record.Manifest) { m.Outcome, m.Ended = "budget", day.Add(time.Minute) }), w.Close())
+	}
+	for _, tc := range []struct {
+		name string
+		end  func(*record.Writer) error
+		more int // trials after that
+		want time.Duration
+	}{
+		{"killed after its trials", (*record.Writer).Close, 1, 2 * time.Second},
+		{"ended by its budget", budget, 1, time.Minute},
+		{"gone on with for nothing", budget, 0, time.Minute},
+	} {
+		w, dir := create(t)
+		appendTrials(t, w, 0, 2)
+		if m := open(t, dir).Manifest; m.Took() != 0 {
+			t.Errorf("%s: under way it took %s, want 0", tc.name, m.Took())
+		}
+		if err := tc.end(w); err != nil {
+			t.Fatal(err)
+		}
+		w, _, err := record.Resume(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		appendTrials(t, w, 2, tc.more)
+		if err := w.Finish("cap"); err != nil {
+			t.Fatal(err)
+		}
+		m := open(t, dir).Manifest
+		if got := m.Took(); got < tc.want || got > tc.want+30*time.Second {
+			t.Errorf("%s: it took %s, %s of it idle, want %s and the moment of this test", tc.name, got, m.Idle, tc.want)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	root := t.TempDir()
 	for i, id := range []string{"old", "new"} {

@@ -29,7 +29,8 @@ type Writer struct {
 	next     int   // lowest sequence number that a trial may have
 	unlock   func() error
 
-	nextCapture int // likewise, of captures
+	nextCapture int           // likewise, of captures
+	idle        time.Duration // until the run was taken up again; 0 once the manifest has it
 }
 
 // Create makes the folder dir and writes the manifest m into it; Schema is
@@ -90,6 +91,9 @@ func (w *Writer) resume() (*Run, error) {
 		return nil, err
 	}
 	w.manifest, w.trials.size, w.captures.size = run.Manifest, whole.trials, whole.captures
+	if !run.Manifest.Started.IsZero() {
+		w.idle = max(0, time.Since(run.lastSign()))
+	}
 	if n := len(run.Trials); n > 0 {
 		w.next = run.Trials[n-1].Seq + 1
 	}
@@ -142,12 +146,35 @@ func (w *Writer) append(t Trial, h *Histograms) error {
 	return w.trials.append(t)
 }
 
-// reopenRun takes back that the run has ended, where it was taken up after that.
+// lastSign is when a run was last known to be under way.
+func (r *Run) lastSign() time.Time {
+	if !r.Manifest.Ended.IsZero() {
+		return r.Manifest.Ended
+	}
+	last := r.Manifest.Started
+	for _, t := range r.Trials {
+		last = latest(last, t.Start.Add(t.Elapsed))
+	}
+	for _, c := range r.Captures {
+		last = latest(last, c.Start.Add(c.Elapsed))
+	}
+	return last
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// reopenRun takes back that the run has ended, where it was taken up after that, and notes
+// for how long it was not under way.
 func (w *Writer) reopenRun() error {
-	if w.manifest.Outcome == "" {
+	if w.manifest.Outcome == "" && w.idle == 0 {
 		return nil
 	}
-	return w.Update(func(m *Manifest) { m.Outcome, m.Ended = "", time.Time{} })
+	return w.Update(func(m *Manifest) { m.Outcome, m.Ended, m.Idle, w.idle = "", time.Time{}, m.Idle+w.idle, 0 })
 }
 
 // finite returns t without the numbers that JSON cannot hold.
@@ -176,7 +203,7 @@ func (w *Writer) Update(change func(*Manifest)) error {
 
 // Finish notes how and when the run ended, and closes the writer.
 func (w *Writer) Finish(outcome string) error {
-	err := w.Update(func(m *Manifest) { m.Outcome, m.Ended = outcome, time.Now().UTC() })
+	err := w.Update(func(m *Manifest) { m.Outcome, m.Ended, m.Idle = outcome, time.Now().UTC(), m.Idle+w.idle })
 	return errors.Join(err, w.Close())
 }
 

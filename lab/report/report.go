@@ -275,7 +275,7 @@ func footOf(m *record.Manifest) string {
 	parts := []string{"run " + m.ID}
 	if !m.Started.IsZero() {
 		text := m.Started.UTC().Format("2 January 2006, 15:04 UTC")
-		if d := m.Ended.Sub(m.Started); !m.Ended.IsZero() && d > 0 {
+		if d := m.Took(); d > 0 {
 			text += ", took " + d.Round(time.Second).String()
 		}
 		parts = append(parts, text)
