@@ -48,6 +48,8 @@ func serve(mode string) {
 	switch mode {
 	case "orphan", "forks", "burns":
 		orphan()
+	case "recovers":
+		mode = recovering(mark)
 	}
 	if mode == "gone" {
 		fmt.Fprintln(os.Stderr, "served once")
@@ -112,6 +114,24 @@ func serve(mode string) {
 		s.ConnState = payLater
 	}
 	fmt.Fprintln(os.Stderr, s.Serve(ln))
+}
+
+// recovering is the mode of an arm of which four processes die, as the length of a file counts.
+func recovering(mark string) string {
+	f, err := os.OpenFile(mark, os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	_, werr := f.WriteString(".")
+	info, err := f.Stat()
+	if err := errors.Join(werr, err); err != nil {
+		panic(err)
+	}
+	if info.Size() <= 4 {
+		return "dies"
+	}
+	return "ok"
 }
 
 // frozen is how long an arm that freezes so long after its first request still does.
@@ -474,6 +494,32 @@ func TestArmDies(t *testing.T) {
 	}
 	if tried < 2 || tried > 4 {
 		t.Errorf("the arm that dies was tried %d times, want 2 to 4", tried)
+	}
+}
+
+// Cells are run again as long as that gains pairs, also more than three times.
+func TestMakesUpForAll(t *testing.T) {
+	t.Parallel()
+	s := small(t, "ok", "recovers:"+filepath.Join(t.TempDir(), "mark"))
+	s.Workloads = s.Workloads[:1]
+	o := options(t, s)
+	o.Blocks, o.Budget = 4, time.Hour
+	run, err := lab.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	died, valid := 0, 0
+	for _, tr := range run.Trials {
+		switch {
+		case tr.Arm != "b" || tr.Block < 0:
+		case len(tr.Invalid) > 0:
+			died++
+		default:
+			valid++
+		}
+	}
+	if died < 4 || valid < 4 {
+		t.Errorf("the arm has %d trials that do not count and %d that do, want 4 of each at least", died, valid)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -11,17 +12,20 @@ import (
 	"github.com/tarehq/tare/lab/study"
 )
 
-// maxAttempts bounds how often a cell is run again after an invalid trial. A
-// cell that stays invalid has fewer blocks, and the report says why.
+// maxAttempts bounds how often in a row cells are run again and gain no pair. A cell that
+// stays invalid has fewer blocks, and the report says why.
 const maxAttempts = 3
 
 // makeUp runs again, in blocks of their own beside the control, the cells that
 // have fewer valid pairs than there are blocks, as far as the budget goes. These few trials
 // come before the captures: a look may decide nothing without them.
 func (r *runner) makeUp(ctx context.Context, blocks int) error {
-	for range maxAttempts {
-		cells := r.missing(blocks)
-		if len(cells) == 0 || r.overBudget(len(cells), false) {
+	for tried, least := 0, math.MaxInt; ; tried++ {
+		cells, pairs := r.missing(blocks)
+		if pairs < least {
+			tried, least = 0, pairs
+		}
+		if pairs == 0 || tried == maxAttempts || r.overBudget(len(cells), false) {
 			return nil
 		}
 		r.makingUp = true
@@ -31,24 +35,19 @@ func (r *runner) makeUp(ctx context.Context, blocks int) error {
 			return err
 		}
 	}
-	return nil
 }
 
 // missing are the cells of one make-up block: for every workload the arms that
-// lack a valid pair, and the control, in random order.
-func (r *runner) missing(blocks int) []study.Cell {
+// lack a valid pair, and the control, in random order; and how many pairs all lack.
+func (r *runner) missing(blocks int) (cells []study.Cell, pairs int) {
 	rng := rand.New(rand.NewPCG(r.Seed, uint64(r.nextBlock())))
-	var cells []study.Cell
 	for _, w := range r.Study.Workloads {
 		var group []study.Cell
 		for _, a := range r.Study.ArmsOf(w) {
-			c := study.Cell{Workload: w.Name, Arm: a.Name}
-			if a.Name != r.Study.Control && r.lacks(c, blocks) {
-				group = append(group, c)
+			c := study.Cell{Workload: w.Name, Arm: a.Name, Twin: a.Name == r.Study.Control}
+			if n := r.lacks(c, blocks); n > 0 && (!c.Twin || r.Study.Twin) {
+				group, pairs = append(group, c), pairs+n
 			}
-		}
-		if twin := (study.Cell{Workload: w.Name, Arm: r.Study.Control, Twin: true}); r.Study.Twin && r.lacks(twin, blocks) {
-			group = append(group, twin)
 		}
 		if len(group) == 0 {
 			continue
@@ -57,12 +56,12 @@ func (r *runner) missing(blocks int) []study.Cell {
 		rng.Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
 		cells = append(cells, group...)
 	}
-	return cells
+	return cells, pairs
 }
 
-// lacks tells whether a cell has fewer valid pairs with the control than there
-// are blocks, and is worth another attempt: it is not where the lag voided most trials.
-func (r *runner) lacks(c study.Cell, blocks int) bool {
+// lacks is how many valid pairs with the control a cell has less than there are blocks; 0
+// where it is not worth another attempt, since the lag voided most trials.
+func (r *runner) lacks(c study.Cell, blocks int) int {
 	valid, control, lost := map[int]bool{}, map[int]bool{}, map[int]bool{} // blocks with a valid trial of the cell, of the control, and with a voided one
 	for _, t := range r.trials {
 		isCell, isControl := t.Arm == c.Arm && t.Twin == c.Twin, t.Arm == r.Study.Control && !t.Twin
@@ -77,7 +76,10 @@ func (r *runner) lacks(c study.Cell, blocks int) bool {
 		}
 	}
 	maps.DeleteFunc(valid, func(b int, _ bool) bool { return !control[b] })
-	return len(valid) < blocks && len(lost) <= len(valid)
+	if len(lost) > len(valid) {
+		return 0
+	}
+	return max(0, blocks-len(valid))
 }
 
 // voided reports whether a trial lacks, since the generator's lag distorts it, a metric by
