@@ -169,7 +169,7 @@ type Cell struct {
 	Strong  bool
 	Code    bool
 	Tone    Tone
-	Notes   []string // smaller lines below; of key columns only in text
+	Notes   []string // smaller lines below; in text only of key columns, and of a Matrix
 	Drawing Markup   // before the text, in HTML
 }
 

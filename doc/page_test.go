@@ -142,6 +142,26 @@ func TestTextMatrixSplits(t *testing.T) {
 	}
 }
 
+// Notes of a matrix stand below their cells, those of other tables only below keys.
+func TestTextNotes(t *testing.T) {
+	table := doc.Table{
+		Columns: []doc.Column{{Head: "owner", Key: true}, {Head: "first", Right: true}, {Head: "second", Right: true}},
+		Rows: []doc.Row{{Cells: []doc.Cell{{Text: "auth", Notes: []string{"auth/auth.go:12"}}, {Text: "1.00 ms"},
+			{Text: "2.00 ms ▲", Notes: []string{"+1.00 ms, 95 %: +900 µs to +1.10 ms"}}}}},
+	}
+	for matrix, want := range map[bool]string{
+		false: "  owner    first     second\n  auth   1.00 ms  2.00 ms ▲\n    auth/auth.go:12\n",
+		true: "  owner    first               second\n  auth   1.00 ms            2.00 ms ▲\n                      +1.00 ms, 95 %:\n" +
+			"                  +900 µs to +1.10 ms\n    auth/auth.go:12\n",
+	} {
+		table.Matrix = matrix
+		var b strings.Builder
+		if err := doc.Text(&b, doc.Page{Blocks: []doc.Block{table}}, doc.TextOptions{Width: 60}); err != nil || b.String() != want {
+			t.Errorf("matrix %t: got %v\n%s\nwant\n%s", matrix, err, b.String(), want)
+		}
+	}
+}
+
 // A pipe gets all of every name, and a paragraph on one line.
 func TestTextPipeIsWhole(t *testing.T) {
 	long := strings.Repeat("example.com/a/very/long/import/path/", 20) + "auth.Middleware"

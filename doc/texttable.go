@@ -18,6 +18,9 @@ const indent = "  "
 // leastShrunk is the width that cutting leaves to a column.
 const leastShrunk = 14
 
+// noteWidth is how wide notes make a column, but for their longest word.
+const noteWidth = 20
+
 // leastWrapped is the width that breaking leaves to a column, if it has that much text.
 const leastWrapped = 14
 
@@ -73,11 +76,32 @@ func newGrid(b *Table) *grid {
 			}
 			cell.Text = oneLine(cell.Text)
 			cell.Strong = cell.Strong || row.Sum
+			if !g.cols[i].Key {
+				cell.Notes = g.notesBelow(b, i, cell.Notes)
+			}
 			g.rows[k].Cells = append(g.rows[k].Cells, cell)
 			g.widths[i] = max(g.widths[i], Width(cell.Text))
 		}
 	}
 	return g
+}
+
+// notesBelow are the notes of a cell that is no key as they stand below it, in lines that end
+// at colons: only a matrix has them, and its column is as wide.
+func (g *grid) notesBelow(b *Table, column int, notes []string) []string {
+	if !b.Matrix {
+		return nil
+	}
+	var lines []string
+	for _, note := range notes {
+		for part := range strings.SplitAfterSeq(oneLine(note), ": ") {
+			lines = append(lines, Wrap(strings.TrimSpace(part), noteWidth)...)
+		}
+	}
+	for _, line := range lines {
+		g.widths[column] = max(g.widths[column], Width(line))
+	}
+	return lines
 }
 
 // total is the width of the grid.
@@ -171,11 +195,16 @@ func (g *grid) narrow(room int) bool {
 // without a figure in a part is left out of it.
 func (g *grid) split(room int) []*grid {
 	var keys []int
-	used := 0
+	used, widest := 0, 0
+	for i, c := range g.cols {
+		if !c.Key {
+			widest = max(widest, g.widths[i])
+		}
+	}
 	for i, c := range g.cols {
 		if c.Key {
 			if c.Shrink {
-				g.widths[i] = min(g.widths[i], max(leastShrunk, room/2))
+				g.widths[i] = min(g.widths[i], max(leastShrunk, min(room/2, room-2-widest)))
 			}
 			keys = append(keys, i)
 			used += g.widths[i]
@@ -244,7 +273,31 @@ func (t *textWriter) rows(g *grid) {
 			}
 		}
 		t.line(indent + b.String())
+		t.below(g, row)
 		t.notes(g.cols, row)
+	}
+}
+
+// below writes the notes of cells that are no keys, each in its column.
+func (t *textWriter) below(g *grid, row Row) {
+	for n, more := 0, true; more; n++ {
+		line := indent
+		more = false
+		for i, cell := range row.Cells {
+			text := ""
+			if !g.cols[i].Key && n < len(cell.Notes) {
+				text, more = cell.Notes[n], true
+			}
+			pad := strings.Repeat(" ", max(0, g.widths[i]-Width(text)))
+			text = t.styled(text, Span{Tone: Muted})
+			if g.cols[i].Right {
+				pad, text = "", pad+text
+			}
+			line += text + pad + "  "
+		}
+		if more {
+			t.line(line)
+		}
 	}
 }
 

@@ -103,7 +103,7 @@ func leaderBlocks(w *verdict.Workload, metric string) []doc.Block {
 		cells := []doc.Cell{{Text: place}, {Text: r.Arm}, {Text: strconv.Itoa(r.Tier)}, {Text: "control"}}
 		if c := m.Against(r.Arm); c != nil {
 			cells[3].Text = c.Figure()
-			cells = append(cells, doc.Cell{Text: c.Range()}, doc.Cell{Text: strconv.Itoa(c.N)})
+			cells = append(cells, doc.Cell{Text: c.Deciding().Text(c)}, doc.Cell{Text: strconv.Itoa(c.N)})
 		}
 		table.Rows = append(table.Rows, doc.Row{Cells: cells})
 	}

@@ -68,7 +68,7 @@ func standing(name string, found analysed) []doc.Block {
 			c := &metric.Compared[i]
 			cells := []doc.Cell{{Text: c.Arm}, {Text: c.Withheld}}
 			if c.Withheld == "" {
-				cells = []doc.Cell{{Text: c.Arm}, {Text: c.Figure()}, {Text: c.Range()}, {Text: strconv.Itoa(c.N)}, {Text: c.Word()}}
+				cells = []doc.Cell{{Text: c.Arm}, {Text: c.Figure()}, {Text: c.Deciding().Text(c)}, {Text: strconv.Itoa(c.N)}, {Text: c.Word()}}
 			}
 			table.Rows = append(table.Rows, doc.Row{Cells: cells})
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/doc"
-	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/unit"
 	"github.com/tarehq/tare/web/history"
 	"github.com/tarehq/tare/web/links"
@@ -151,7 +150,7 @@ func armsTable(study string, f studyForm, s *history.Series) doc.Table {
 		if f.Any {
 			q.Set("control", "any")
 		}
-		table.Rows = append(table.Rows, doc.Row{Cells: []doc.Cell{links.Cell(links.Study(study, q), arm), {Text: unit.Change(p.Value)}, {Text: verdict.Changes(trend.Interval(p))}, {Text: strconv.Itoa(len(at))}}})
+		table.Rows = append(table.Rows, doc.Row{Cells: []doc.Cell{links.Cell(links.Study(study, q), arm), {Text: unit.Change(p.Value)}, {Text: trend.Range(p)}, {Text: strconv.Itoa(len(at))}}})
 	}
 	return table
 }

@@ -101,7 +101,7 @@ func TestPages(t *testing.T) {
 		"/?study=none":                          {"No run matches"},
 		"/?page=9999999999999999999":            {"1 to 23"},
 		"/runs/" + names[0]:                     {"more CPU", "How far to trust", "Report as one file"},
-		"/runs/" + names[0] + "/live":           {"ended: decided", "The last trials"},
+		"/runs/" + names[0] + "/live":           {"ended: decided", "The last trials", " % interval +"},
 		"/runs/" + a:                            {"api under load", "5"},
 		"/studies":                              {"release", "20", "owners"},
 		"/studies/release":                      {"1 change suspected over 20 runs", "c12", "step", "±2.0 %", names[12], "Confirm it in fresh processes"},
@@ -115,7 +115,7 @@ func TestPages(t *testing.T) {
 		"/runs/" + a + "/cost?" + cell:                    {"(*Guard).ServeHTTP", "<svg"},
 		"/runs/" + a + "/report":                          {"<script>", "more CPU"},
 		"/claims":                                         {"P1.nesting", "came with tare"},
-		"/leaderboard":                                    {"release: CPU per request", "tier", "base"},
+		"/leaderboard":                                    {"release: CPU per request", "tier", "base", " % interval +"},
 		"/leaderboard?study=release&metric=none":          {"release: CPU per request"},
 	} {
 		status, page, header := s.get(t, path)

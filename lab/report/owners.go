@@ -87,16 +87,15 @@ func selfCell(p *verdict.Part) doc.Cell {
 	if p.Change == nil {
 		return cell
 	}
-	change := unit.Signed(p.Change.Value, unit.Nanoseconds)
+	cell.Notes = []string{fmt.Sprintf("%s, %s: %s", unit.Signed(p.Change.Value, unit.Nanoseconds), verdict.Confidence(1-p.Change.Level), verdict.SpanSigned(study.Metric{Unit: unit.Nanoseconds}, p.Change.Interval))}
 	switch {
 	case !p.Changed():
-		change += " undecided"
+		cell.Notes = append(cell.Notes, "undecided")
 	case p.Change.Value > 0:
 		cell.Text, cell.Tone = cell.Text+" ▲", doc.Bad
 	default:
 		cell.Text, cell.Tone = cell.Text+" ▼", doc.Good
 	}
-	cell.Notes = []string{change}
 	return cell
 }
 

@@ -43,5 +43,5 @@ func ExampleNew() {
 	}
 	fmt.Println(t.Headline())
 	// Output:
-	// CPU per request: api +10.0 % (+10.0 to +10.1 %) against plain, 1 run earlier +2.0 %
+	// CPU per request: api +10.0 % (99 % interval +10.0 to +10.1 %) against plain, 1 run earlier +2.0 %
 }

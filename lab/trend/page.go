@@ -32,7 +32,7 @@ func (t *Trend) Page() doc.Page {
 			if x.Run != run {
 				continue
 			}
-			cells := doc.Cells(run, x.Arm, unit.Change(x.Change.Value), fmt.Sprintf("%s (%s)", verdict.Changes(x.Change.Interval), verdict.Confidence(x.Alpha)),
+			cells := doc.Cells(run, x.Arm, unit.Change(x.Change.Value), x.Deciding.Text(&verdict.Comparison{Scale: verdict.Ratio}),
 				strconv.Itoa(x.Blocks), x.Word, x.Control, x.Baseline[:min(12, len(x.Baseline))])
 			cells[5].Tone = tones[x.Verdict]
 			table.Rows = append(table.Rows, doc.Row{Cells: cells})

@@ -46,6 +46,7 @@ type Point struct {
 	Change   verdict.Estimate `json:"change"` // relative: 0.05 is 5 % more than the control
 	Alpha    float64          `json:"alpha"`  // level of the interval
 	Verdict  stats.Verdict    `json:"verdict"`
+	Deciding verdict.Deciding `json:"deciding"` // the interval that the verdict rests on, relative
 	Word     string           `json:"word"`
 	Control  string           `json:"control"`                    // with its commit
 	Build    string           `json:"build_id,omitempty"`         // of the arm's program
@@ -148,7 +149,7 @@ func (t *Trend) add(a *verdict.Analysis) (why string) {
 		}
 		why = ""
 		t.Points = append(t.Points, Point{Run: a.Manifest.ID, Started: a.Manifest.Started, Arm: t.nameOf(c.Arm), Blocks: c.N, Change: e, Alpha: c.Alpha,
-			Verdict: c.Verdict, Word: c.Word(), Control: s.Control, Build: buildOf(&a.Manifest, c.Arm), Baseline: buildOf(&a.Manifest, s.Control)})
+			Verdict: c.Verdict, Deciding: c.Deciding(), Word: c.Word(), Control: s.Control, Build: buildOf(&a.Manifest, c.Arm), Baseline: buildOf(&a.Manifest, s.Control)})
 	}
 	return why
 }
@@ -198,7 +199,7 @@ func (t *Trend) Headline() string {
 			continue
 		}
 		first, last := &points[0], &points[len(points)-1]
-		text := fmt.Sprintf("%s %s (%s) against %s", arm, unit.Change(last.Change.Value), verdict.Changes(last.Change.Interval), last.Control)
+		text := fmt.Sprintf("%s %s (%s %s) against %s", arm, unit.Change(last.Change.Value), last.Change.Called(), verdict.Changes(last.Change.Interval), last.Control)
 		if len(points) > 1 {
 			text += fmt.Sprintf(", %s earlier %s", unit.Plural(len(points)-1, "run"), unit.Change(first.Change.Value))
 		}

@@ -147,13 +147,18 @@ func (t *Trend) table() doc.Table {
 			floor = "±" + strings.TrimPrefix(unit.Change(e.Floor), "+")
 		}
 		table.Rows = append(table.Rows, doc.Row{Cells: []doc.Cell{links.Cell(links.Run(e.Name), e.Name), {Text: links.Date(e.Started)}, {Text: t.commitOf(i)}, {Text: unit.Change(p.Value)},
-			{Text: fmt.Sprintf("%s (%s)", verdict.Changes(Interval(p)), verdict.Confidence(p.Alpha))}, {Text: strconv.Itoa(p.Blocks)}, {Text: floor}, {Text: p.Word}}})
+			{Text: Range(p)}, {Text: strconv.Itoa(p.Blocks)}, {Text: floor}, {Text: p.Word}}})
 	}
 	return table
 }
 
-// Interval is a point's, with ends that are not bounded at infinity.
-func Interval(p *history.Point) stats.Interval {
+// Range is a point's interval for people, with its level, such as "+1.2 to +3.0 % (99 %)".
+func Range(p *history.Point) string {
+	return fmt.Sprintf("%s (%s)", verdict.Changes(interval(p)), verdict.Confidence(p.Alpha))
+}
+
+// interval is a point's, with ends that are not bounded at infinity.
+func interval(p *history.Point) stats.Interval {
 	i := stats.Interval{Lo: math.Inf(-1), Hi: math.Inf(1)}
 	if p.Lo != nil {
 		i.Lo = *p.Lo
@@ -177,7 +182,7 @@ func (t *Trend) figure() doc.Figure {
 	e.Add(0, -t.floor, t.floor)
 	for i := range t.at {
 		p := t.point(i)
-		e.Add(p.Value, Interval(p).Lo, Interval(p).Hi)
+		e.Add(p.Value, interval(p).Lo, interval(p).Hi)
 	}
 	y := e.Axis(0.08, plotHeight)
 	n := float64(len(t.at))
@@ -202,7 +207,7 @@ func (t *Trend) figure() doc.Figure {
 	line := chart.Trend{Class: chart.Hue(1)}
 	for i := range t.at {
 		p := t.point(i)
-		line.Points = append(line.Points, chart.Estimate{X: float64(i), Value: p.Value, Interval: Interval(p)})
+		line.Points = append(line.Points, chart.Estimate{X: float64(i), Value: p.Value, Interval: interval(p)})
 	}
 	area, lines := line.Draw(x, y)
 	plot.Areas, plot.Lines = append(plot.Areas, area), lines
