@@ -22,7 +22,7 @@ const (
 	withNames                    // titles of arms
 	withoutTail                  // what would decide, and which arms have no pair
 	withPublishedName            // the title of another metric that a figure was published for
-	withMetricName               // the title of the metric
+	withMetricName               // the title of the metric, for the words of its name
 	shortest                     // how many arms have no pair, and that other metric
 )
 
@@ -72,7 +72,7 @@ func (a *Analysis) undecided() string {
 	if m := a.Primary(); m != nil && m.Withheld != "" {
 		return fmt.Sprintf(", since %s is not shown in workload %s: %s", parenthesised(m.Metric), p.Workload, m.Withheld)
 	}
-	return fmt.Sprintf(": no valid pair of trials for %s in workload %s yet", p.Metric, p.Workload)
+	return fmt.Sprintf(": no valid pair of trials for %s in workload %s yet", inWords.Replace(p.Metric), p.Workload)
 }
 
 // unpaired names the arms that the study is to decide on and that have no pair of
@@ -160,11 +160,14 @@ func (a *Analysis) calledAt(arm string, step int) string {
 	return arm
 }
 
+// inWords makes words of a metric's name in study files.
+var inWords = strings.NewReplacer("_", " ", "cpu", "CPU", "rss", "RSS", "pss", "PSS", "gc", "GC", "p9999", "p99.99", "p999", "p99.9")
+
 // metricAt is what a headline calls a metric.
 func metricAt(m study.Metric, step int) string {
 	switch {
 	case step >= withMetricName:
-		return m.Name
+		return inWords.Replace(m.Name)
 	case step >= withoutAsides:
 		if head, aside, _ := strings.Cut(m.Title, ", "); strings.Contains(aside, " ") { // p95 is none
 			return head

@@ -25,6 +25,11 @@ func checkHeadline(t *testing.T, a *verdict.Analysis) {
 	if n := len(strings.Fields(got)); n > 25 {
 		t.Errorf("%d words: %s", n, got)
 	}
+	for _, m := range study.Metrics() {
+		if strings.Contains(m.Name, "_") && strings.Contains(got, m.Name) {
+			t.Errorf("it names %s as study files do: %s", m.Name, got)
+		}
+	}
 	told := func(c *verdict.Comparison) bool { return c.Told() || len(a.Decisions()) == 1 }
 	if slices.ContainsFunc(a.Decisions(), told) && (!tellsCost.MatchString(got) || !tellsSure.MatchString(got)) {
 		t.Errorf("it lacks the cost or how sure that is: %s", got)
@@ -172,6 +177,16 @@ func TestHeadlineOfEveryMetric(t *testing.T) {
 				t.Errorf("it lacks what was published: %s", a.Headline)
 			}
 		}
+	}
+}
+
+// Before the first pair the headline names the metric in words, too.
+func TestHeadlineWithoutPairs(t *testing.T) {
+	r := base().run()
+	r.Trials = r.Trials[:1]
+	a := analyse(t, r)
+	if checkHeadline(t, a); a.Headline != "Nothing is decided: no valid pair of trials for CPU per request in workload half yet." {
+		t.Errorf("headline %q", a.Headline)
 	}
 }
 
