@@ -256,14 +256,12 @@ func (p *Plan) Fit(budget, restart time.Duration) (said string, blocks int) {
 		captures = 6 * (trials - 1) * (restart + p.WarmUp + 2*time.Second)
 	}
 	pilot := trials * (restart + time.Second)
-	besides := pilot + captures
-	n := int((budget - besides) / block)
-	switch {
-	case budget == 0:
-		n = MostBlocks
-	case n <= p.Fewest: // blocks come first
+	n, besides := MostBlocks, pilot+captures
+	if budget > 0 {
+		n = lab.Fit(budget-pilot, block, captures, p.Fewest+1)
+	}
+	if n <= p.Fewest+1 && besides+time.Duration(n)*block > budget { // blocks come first
 		besides = pilot
-		n = min(p.Fewest+1, int((budget-besides)/block))
 	}
 	last := min(MostBlocks, max(p.Fewest, n))
 	p.Looks = slices.DeleteFunc([]int{8, 12, 18}, func(look int) bool { return look >= last || last == p.Fewest+1 }) // a look before the spare block takes from its error rate
