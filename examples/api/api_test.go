@@ -343,14 +343,11 @@ func TestFrames(t *testing.T) {
 }
 
 // TestRestarts restarts the service under clients that ask without pause. Each request
-// that a service took is answered. API_RESTARTS is how often, 5 if it is not set.
+// that a service took is answered.
 func TestRestarts(t *testing.T) {
-	restarts := 5
-	if text := os.Getenv("API_RESTARTS"); text != "" {
-		var err error
-		if restarts, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
+	restarts := 50
+	if testing.Short() {
+		restarts = 5
 	}
 	dir := t.TempDir()
 	settings := map[string]string{"API_ORDERS": filepath.Join(dir, "orders.db"), "API_RATE": "1000000", "API_TRACES": "1"}
