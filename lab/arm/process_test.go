@@ -182,6 +182,31 @@ func TestSinks(t *testing.T) {
 	}
 }
 
+// A program that listens where TARE_ADDR says is asked there alone, by TLS if by nothing else:
+// what else answers in its processes is not the arm.
+func TestLocateWhereTold(t *testing.T) {
+	a := begin(t, "serves", arm.Program{}, arm.StartOptions{})
+	plain := errors.New("it answers with status 400")
+	err := a.Locate(t.Context(), func(_ context.Context, base string) error {
+		if base == "https://"+a.Addr() {
+			return errors.New("no TLS either")
+		}
+		return plain
+	})
+	if err != plain {
+		t.Errorf("a program that is not as asked: got %v, want %v", err, plain)
+	}
+	err = a.Locate(t.Context(), func(_ context.Context, base string) error {
+		if base == "https://"+a.Addr() {
+			return nil
+		}
+		return plain
+	})
+	if want := "https://" + a.Addr(); err != nil || a.URL() != want {
+		t.Errorf("a program that speaks TLS: got %v, %s, want %s", err, a.URL(), want)
+	}
+}
+
 // Where a program listens is found out, also on one of several ports, and in a child.
 func TestLocate(t *testing.T) {
 	anywhere := arm.Program{Service: study.Service{Listen: "any"}}

@@ -91,11 +91,16 @@ func (a *Process) runCommand(ctx context.Context, command string) error {
 
 // Locate finds the address of a program that listens wherever it does. try asks a base
 // URL, such as http://127.0.0.1:8080, for an answer; the first without an error is the
-// arm's, which URL and Addr return from then on. Locate looks once and is called until
-// it succeeds. It must not be called while other methods of the Process are.
+// arm's, which URL and Addr return from then on. Where TARE_ADDR says, it looks for HTTP and TLS.
+// It looks once, is called until it succeeds, and not while other methods of the Process are.
 func (a *Process) Locate(ctx context.Context, try func(ctx context.Context, base string) error) error {
 	if a.listen == "" {
-		return try(ctx, a.url)
+		err := try(ctx, a.url)
+		dial, ok := errors.AsType[*net.OpError](err)
+		if secure := "https://" + a.addr; err != nil && a.cmd != nil && !(ok && dial.Op == "dial") && try(ctx, secure) == nil {
+			a.url, err = secure, nil
+		}
+		return err
 	}
 	addrs, err := a.Listening()
 	if err != nil {
@@ -132,5 +137,4 @@ func (a *Process) Locate(ctx context.Context, try func(ctx context.Context, base
 	return last
 }
 
-// portOf is the port of host:port.
 func portOf(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
