@@ -120,6 +120,7 @@ func TestRepeats(t *testing.T) {
 		{"post refused", "POST", body, nil, 0, errRefused, 3},
 		{"post of a stream refused", "POST", stream, nil, 0, errRefused, 1},
 		{"patch", "PATCH", body, nil, 502, nil, 1},
+		{"post without a free connection", "POST", body, nil, 0, &transport.BusyError{Err: errors.New("none")}, 3},
 		{"no such host", "GET", nil, nil, 0, &net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}, 1},
 		{"open breaker", "GET", nil, nil, 0, &breaker.OpenError{}, 1},
 	} {

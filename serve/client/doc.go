@@ -8,7 +8,8 @@
 //     end: the caller gets the last answer or error at once.
 //   - Nothing that could have been done is done twice, unless it may be. Repeated are
 //     methods that RFC 9110 calls idempotent, requests with an Idempotency-Key, and
-//     requests for which no connection could be made. Their bodies come from GetBody;
+//     requests for which no connection could be made, or none was free of those that
+//     package transport may open. Their bodies come from GetBody;
 //     a request whose body cannot be had anew is sent once.
 //   - Repeats are a bounded share of the requests, for each host: an upstream in trouble
 //     gets no storm. Waits double, at random lengths, so that clients do not come back at

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/client/breaker"
+	"github.com/tarehq/tare/serve/client/transport"
 )
 
 // renewable reports whether the request's body can be had anew.
@@ -32,6 +33,9 @@ func passingError(err error) bool {
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var open *breaker.OpenError
+	if isBusy(err) {
+		return true
+	}
 	if errors.As(err, &name) && name.IsNotFound || errors.As(err, &certificate) || errors.As(err, &open) {
 		return false
 	}
@@ -41,11 +45,17 @@ func passingError(err error) bool {
 		!strings.Contains(text, "http: no Host in request URL")
 }
 
-// unsent reports whether the error says that no connection could be made, so that
-// nothing of the request was sent.
+// unsent reports whether the error says that no connection could be made, or none was free, so
+// that nothing of the request was sent.
 func unsent(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	return errors.As(err, &op) && op.Op == "dial" || isBusy(err)
+}
+
+// isBusy reports whether all connections that may be open were in use.
+func isBusy(err error) bool {
+	_, is := errors.AsType[*transport.BusyError](err)
+	return is
 }
 
 // retryAfter returns for how long an answer asks to be left alone (RFC 9110, section
