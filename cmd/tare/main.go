@@ -170,15 +170,17 @@ func decodeProcess(ctx *kong.DecodeContext, to reflect.Value) error {
 
 // meant is a command line with the verb that it stands for.
 func meant(verbs []*kong.Node, args []string) []string {
-	isSince := func(arg string) bool { return arg == "--since" || strings.HasPrefix(arg, "--since=") }
+	has := func(flag string) bool {
+		return slices.ContainsFunc(args, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
+	}
 	switch {
 	case args[0] == "help":
 		return helpArgs(verbs, args)
 	case args[0] == "--version", args[0] == "-v":
 		args[0] = "version"
-	case args[0] == "load" && len(args) > 1 && flowverb.IsFile(args[1]):
+	case args[0] == "load" && len(args) > 1 && (flowverb.IsFile(args[1]) || has("--from")):
 		args[0] = "flow"
-	case args[0] == "doctor" && slices.ContainsFunc(args, isSince): // of what tare watch kept
+	case args[0] == "doctor" && has("--since"): // of what tare watch kept
 		args[0] = "watch"
 	}
 	return args

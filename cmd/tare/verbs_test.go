@@ -91,7 +91,7 @@ func verbsIn(file *ast.File, names []string) []string {
 func TestMeant(t *testing.T) {
 	for line, want := range map[string]string{
 		"doctor --since 1h DIR": "watch", "doctor DIR --since=1h": "watch", "doctor --sinc 1h DIR": "doctor", "doctor localhost:6060": "doctor",
-		"load shop.yaml -r 5": "flow", "load localhost:8080": "load", "-v": "version", "run nesting": "run",
+		"load shop.yaml -r 5": "flow", "load --from site.har new.yaml": "flow", "load localhost:8080": "load", "-v": "version", "run nesting": "run",
 	} {
 		if got := meant(nil, strings.Fields(line))[0]; got != want {
 			t.Errorf("tare %s: got the verb %s, want %s", line, got, want)
