@@ -100,6 +100,33 @@ func TestConns(t *testing.T) {
 	}
 }
 
+// TestHostsGo has hosts that nobody uses be forgotten, and one that is in use not be: else more
+// connections to it were opened than may be.
+func TestHostsGo(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }))
+	defer s.Close()
+	tr := &transport.Transport{Options: transport.Options{Conns: 1, QueueTimeout: time.Millisecond}}
+	defer tr.CloseIdleConnections()
+	tr.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, s.Listener.Addr().String())
+	}
+	held := must(tr.RoundTrip(must(http.NewRequest("GET", "http://held.test/", nil))))
+	defer held.Body.Close()
+	for i := range 1000 {
+		if text, err := ask(tr, must(http.NewRequest("GET", fmt.Sprintf("http://pod-%d.test/", i), nil))); err != nil || text != "ok" {
+			t.Fatalf("pod %d: got %q, %v", i, text, err)
+		}
+		tr.CloseIdleConnections()
+	}
+	if n := tr.Hosts(); n > 200 {
+		t.Errorf("%d hosts are remembered", n)
+	}
+	var busy *transport.BusyError
+	if _, err := ask(tr, must(http.NewRequest("GET", "http://held.test/", nil))); !errors.As(err, &busy) {
+		t.Errorf("another connection to a host in use: got %v, want none", err)
+	}
+}
+
 // TestBusy has a request that finds the queue full, or waits for too long, or whose caller has
 // gone, say so; and the next one go out once there is a place.
 func TestBusy(t *testing.T) {

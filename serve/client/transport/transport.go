@@ -88,15 +88,20 @@ type Hints interface {
 type Transport struct {
 	Options
 
-	mu    sync.Mutex
-	hosts map[string]*host
+	mu      sync.Mutex
+	hosts   map[string]*host
+	sweepAt int // so many hosts are looked through for those that nobody uses
 }
+
+// leastHosts are not looked through.
+const leastHosts = 64
 
 // host is the connections to one address.
 type host struct {
-	next  atomic.Int64 // when overdue looks at conns, by clock
-	http2 atomic.Bool  // it has chosen HTTP/2: its requests are Options.Other's
-	pool  *pool.Pool[*conn]
+	next     atomic.Int64 // when overdue looks at conns, by clock
+	http2    atomic.Bool  // it has chosen HTTP/2: its requests are Options.Other's
+	entering atomic.Int64 // calls that have it, and no place in its pool yet
+	pool     *pool.Pool[*conn]
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
@@ -134,9 +139,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	h, address := t.hostOf(r)
 	if h.http2.Load() && t.Conns <= 0 {
+		h.entering.Add(-1)
 		return t.Other.RoundTrip(r)
 	}
 	c, is, err := h.pool.Take(r.Context())
+	h.entering.Add(-1)
 	if err != nil {
 		closeBody(r)
 		return nil, t.busy(h, address, err)
@@ -267,6 +274,7 @@ func closeBody(r *http.Request) {
 	}
 }
 
+// host returns a host, which is kept for the caller until that takes one off entering.
 func (t *Transport) host(address string, secure bool) *host {
 	key := address
 	if secure {
@@ -279,6 +287,7 @@ func (t *Transport) host(address string, secure bool) *host {
 		if t.hosts == nil {
 			t.hosts = map[string]*host{}
 		}
+		t.forgetLocked()
 		h = &host{conns: map[*conn]struct{}{}}
 		h.http2.Store(t.UnencryptedHTTP2 && !secure)
 		h.next.Store(never)
@@ -289,7 +298,22 @@ func (t *Transport) host(address string, secure bool) *host {
 		})
 		t.hosts[key] = h
 	}
+	h.entering.Add(1)
 	return h
+}
+
+// forgetLocked forgets hosts that nobody uses, now and then: addresses come and go, as those of
+// pods do. That one has chosen HTTP/2 by TLS is worth knowing.
+func (t *Transport) forgetLocked() {
+	if len(t.hosts) < max(t.sweepAt, leastHosts) {
+		return
+	}
+	for key, h := range t.hosts {
+		if h.entering.Load() == 0 && h.warming == 0 && (t.UnencryptedHTTP2 || !h.http2.Load()) && h.pool.Unused() {
+			delete(t.hosts, key)
+		}
+	}
+	t.sweepAt = 2 * len(t.hosts)
 }
 
 // drop closes a connection, and waits for nothing.
@@ -351,6 +375,7 @@ func (t *Transport) KeepWarm(scheme, address string) (stop func()) {
 		return func() {}
 	}
 	h := t.host(address, secure)
+	defer h.entering.Add(-1)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if h.warming++; h.warming == 1 {

@@ -126,6 +126,13 @@ func (p *Pool[T]) giveBack(got place[T]) {
 	}
 }
 
+// Unused reports whether no place is taken, and nobody waits for one.
+func (p *Pool[T]) Unused() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open <= 0 && p.waiting.Len() == 0
+}
+
 func (p *Pool[T]) popLocked() T {
 	n := len(p.idle) - 1
 	one := p.idle[n].one
