@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tarehq/tare/serve/internal/http1"
@@ -14,8 +15,9 @@ import (
 
 // body is an answer's body.
 type body struct {
-	x    *call
-	keep bool // the connection may be used again
+	x      *call
+	keep   bool        // the connection may be used again
+	parted atomic.Bool // who reads, or who closes the body meanwhile, has seen to the connection
 
 	mu      sync.Mutex // Close may come from elsewhere while a read waits
 	left    int64      // -1: to the connection's end
@@ -227,7 +229,7 @@ func (b *body) finish() {
 		}
 		late.Stop()
 	}
-	if !keep || !x.stopped {
+	if !keep || !x.stopped || b.parted.Swap(true) {
 		c.close()
 		return
 	}
@@ -237,7 +239,9 @@ func (b *body) finish() {
 // Close ends the body. Unless it was read to its end, the connection is closed.
 func (b *body) Close() error {
 	if !b.mu.TryLock() { // a read waits, and ends as the connection does
-		b.x.c.close()
+		if !b.parted.Swap(true) { // else it has just ended, and the connection may be another call's
+			b.x.c.close()
+		}
 		return nil
 	}
 	defer b.mu.Unlock()

@@ -117,6 +117,7 @@ type call struct {
 
 	mu       sync.Mutex
 	answered bool // the header's time is no longer counted
+	hurried  bool // a write of the body has a time
 
 	res  http.Response
 	body body
@@ -205,6 +206,9 @@ func (x *call) explain(err error) error {
 			if body, ok := errors.AsType[*request.BodyError](sent); ok {
 				return body
 			}
+			if errors.Is(sent, os.ErrDeadlineExceeded) {
+				return &timeoutError{}
+			}
 		default:
 		}
 	}
@@ -239,10 +243,11 @@ func (x *call) begin() error {
 	return nil
 }
 
-// limitHeader has the answer's header come within its time from now on.
+// limitHeader has the answer's header come within its time from now on. The request was sent.
 func (x *call) limitHeader() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.unlimitWriteLocked()
 	d := x.hints.HeaderTimeout()
 	if d <= 0 {
 		d = cmp.Or(x.c.t.HeaderTimeout, headerTimeout)
@@ -257,6 +262,7 @@ func (x *call) unlimit() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.answered = true
+	x.unlimitWriteLocked()
 	if x.c.due.Swap(0) == lapsed {
 		return &timeoutError{}
 	}
@@ -279,16 +285,41 @@ func (x *call) startSending(chunked bool) {
 			x.sent <- errUnwanted
 			return
 		}
-		err := request.Send(x.c.nc, &r, chunked)
+		err := request.Send(patient{x}, &r, chunked)
 		var unread *request.BodyError
 		switch {
 		case err == nil:
 			x.limitHeader()
-		case errors.As(err, &unread):
+		case errors.As(err, &unread), errors.Is(err, os.ErrDeadlineExceeded):
 			defer x.c.close() // no answer comes to half a request
 		}
 		x.sent <- err
 	}()
+}
+
+// patient writes a body. Until the answer comes each write has a time: a host that takes nothing
+// would never be known to be ill.
+type patient struct{ x *call }
+
+func (p patient) Write(b []byte) (int, error) {
+	p.x.limitWrite()
+	return p.x.c.nc.Write(b)
+}
+
+func (x *call) limitWrite() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if d := cmp.Or(x.c.t.HeaderTimeout, headerTimeout); d > 0 && !x.answered {
+		x.hurried = true
+		_ = x.c.nc.SetWriteDeadline(time.Now().Add(d)) // if it fails, so does the write
+	}
+}
+
+func (x *call) unlimitWriteLocked() {
+	if x.hurried {
+		x.hurried = false
+		_ = x.c.nc.SetWriteDeadline(time.Time{}) // if it fails, the connection was closed
+	}
 }
 
 var errUnwanted = errors.New("the request's body is not wanted")

@@ -26,8 +26,8 @@ import (
 type Options struct {
 	// Dial opens connections. Nil: by TCP, within 3 s.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// HeaderTimeout is how long an answer's header may take once the request was sent.
-	// 0: 60 s; negative: for ever.
+	// HeaderTimeout is how long an answer's header may take once the request was sent, and how
+	// long the host may take for 32 KiB of a body before that. 0: 60 s; negative: for ever.
 	HeaderTimeout time.Duration
 	// IdleTimeout is how long an idle connection is kept. 0: 50 s.
 	IdleTimeout time.Duration

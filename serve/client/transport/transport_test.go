@@ -267,6 +267,96 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+// late is a request's body that is whole before it tells of its end.
+type late struct {
+	left int
+	told chan struct{} // closed: it tells
+}
+
+func (l *late) Read(p []byte) (int, error) {
+	if l.left == 0 {
+		<-l.told
+		return 0, io.EOF
+	}
+	n := min(len(p), l.left)
+	l.left -= n
+	return n, nil
+}
+
+// TestClosedAtTheEnd closes a body while it is read to its end, which waits for the request's own
+// to be sent: either the connection is closed, or the next request gets it, but not both.
+func TestClosedAtTheEnd(t *testing.T) {
+	url := script(t, func(_ int, c net.Conn, in *bufio.Reader) {
+		for {
+			r, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}
+	})
+	tr := &transport.Transport{Options: transport.Options{Conns: 1}}
+	defer tr.CloseIdleConnections()
+	for range 3 {
+		const length = 64 << 10
+		body := &late{length, make(chan struct{})}
+		r := must(http.NewRequest("POST", url, body))
+		r.ContentLength = length
+		res := must(tr.RoundTrip(r))
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			_, _ = io.ReadAll(res.Body) // it may be closed
+		}()
+		time.Sleep(10 * time.Millisecond) // so that it has most likely read all, and waits
+		res.Body.Close()
+		close(body.told)
+		<-read
+		if text, err := ask(tr, must(http.NewRequest("GET", url, nil))); err != nil || text != "ok" {
+			t.Errorf("the next request got %q, %v", text, err)
+		}
+	}
+}
+
+// TestUntakenBody has a host that takes nothing of a body be found out in the time of an answer, and
+// one that takes it slowly not be.
+func TestUntakenBody(t *testing.T) {
+	const size, patience = 32 << 20, 2 * time.Second // more than sockets hold
+	done := make(chan struct{})
+	defer close(done)
+	url := script(t, func(n int, c net.Conn, in *bufio.Reader) {
+		if n == 1 {
+			<-done
+			return
+		}
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		for range 3 {
+			time.Sleep(patience / 4)
+			_, _ = io.CopyN(io.Discard, r.Body, 4<<20)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+	})
+	tr := &transport.Transport{Options: transport.Options{HeaderTimeout: patience}}
+	defer tr.CloseIdleConnections()
+	send := func() (string, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		return ask(tr, must(http.NewRequestWithContext(ctx, "POST", url, bytes.NewReader(make([]byte, size)))))
+	}
+	_, err := send()
+	if late, ok := errors.AsType[net.Error](err); !ok || !late.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("nothing is taken: got %v, want a time-out of the transport's", err)
+	}
+	if text, err := send(); err != nil || text != "ok" {
+		t.Errorf("it is taken slowly: got %q, %v", text, err)
+	}
+}
+
 // TestEnds has a call end with its context, before and within the answer, and in time.
 func TestEnds(t *testing.T) {
 	stall := func(text string) string {
