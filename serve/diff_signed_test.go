@@ -108,6 +108,8 @@ func signedHeads() []exchange {
 	short := func(hs *http.Server, _ *journal) { hs.ReadHeaderTimeout = 150 * time.Millisecond }
 	return []exchange{
 		sent("refusal-reason", "GET / HTTP/1.1\r\n\r\n", refused400),
+		{name: "refusal-head", row: "refusal-head", send: "HEAD / HTTP/1.1\r\n\r\n", want: refused400, wantNot: "missing Host"},
+		sent("refusal-date", "GET / HTTP/1.1\r\n\r\n", "\r\nDate: MASKED\r\n"),
 		sent("refusal-reason", "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", refused400),
 		sent("refusal-reason", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", refused400),
 		sent("refusal-reason", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", refused400),

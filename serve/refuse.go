@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"strconv"
@@ -22,7 +23,10 @@ func (c *conn) refuse(err error) outcome {
 		body += ": " + reason
 	}
 	k := c.k
-	k.out = append(append(append(k.out, "HTTP/1.1 "...), line...), "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"...)
-	k.out = append(k.out, body...)
+	k.out = append(append(append(k.out, "HTTP/1.1 "...), line...), "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"...)
+	k.out = append(append(k.out, *c.e.clock.date.Load()...), "\r\n"...)
+	if !bytes.HasPrefix(k.buf[k.r:k.w], []byte("HEAD ")) {
+		k.out = append(k.out, body...)
+	}
 	return goLinger
 }

@@ -216,7 +216,11 @@ func (c *conn) parse() (bool, error) {
 	}
 	k.seen, k.skipped = 0, 0
 	k.r += n
-	return true, c.request(b[:n])
+	err := c.request(b[:n])
+	if err != nil {
+		k.r -= n // refuse looks at it
+	}
+	return true, err
 }
 
 // heading notes that a head has begun to come.

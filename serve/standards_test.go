@@ -43,6 +43,8 @@ func TestAnswersOfStandards(t *testing.T) {
 		{"1.1, the handler closes in a second field", get("/?connection=x&connection=close"), true, "Connection: close\r\n", "\x00"},
 		{"1.1, the handler names another option", get("/?connection=closed"), false, "Connection: closed\r\n", "\x00"},
 		{"1.1, informed", get("/?link=a"), false, "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\n", "\x00"},
+		{"HEAD, refused without content", "HEAD / HTTP/1.1\r\n\r\n", true, "HTTP/1.1 400 Bad Request\r\n", "missing Host"},
+		{"a refusal has a date", "GET / HTTP/1.1\r\n\r\n", true, "\r\nConnection: close\r\nDate: ", "\x00"},
 		{"1.0, not informed", "GET /?link=a HTTP/1.0\r\n\r\n", true, "HTTP/1.0 200 OK\r\nLink: a\r\n", " 103 "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
