@@ -14,6 +14,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -321,6 +322,69 @@ func TestBodyReadAtReturn(t *testing.T) {
 					t.Errorf("%q, reuse %t, panic %t: the connection ended after %v", request, reuse, panics, took)
 				}
 			}
+		}
+	}
+}
+
+// TestUsedAtReturn uses objects for the first time when their handler has just returned and
+// the server completes the answer: the race detector sees what both look at.
+func TestUsedAtReturn(t *testing.T) {
+	for use, do := range map[string]func(http.ResponseWriter, *http.Request){
+		"Header":   func(w http.ResponseWriter, _ *http.Request) { w.Header().Get("X-Own") },
+		"ReadFrom": func(w http.ResponseWriter, _ *http.Request) { w.(io.ReaderFrom).ReadFrom(strings.NewReader("")) },
+		"Close":    func(_ http.ResponseWriter, r *http.Request) { r.Body.Close() },
+	} {
+		t.Run(use, func(t *testing.T) {
+			var users sync.WaitGroup
+			addr := listening(t, &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				returned := make(chan struct{})
+				users.Go(func() {
+					<-returned
+					do(w, r)
+				})
+				close(returned)
+			})})
+			nc := call(t, addr)
+			br := bufio.NewReader(nc)
+			for range 200 {
+				io.WriteString(nc, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
+				res, err := http.ReadResponse(br, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if res.StatusCode != http.StatusOK || res.ContentLength != 0 {
+					t.Errorf("answer %d of %d bytes, want 200 of none", res.StatusCode, res.ContentLength)
+				}
+			}
+			users.Wait()
+		})
+	}
+}
+
+// TestBodyClosedAtReturn has another goroutine close the body when the handler has just
+// returned: the connection does not wait for what the client does not send.
+func TestBodyClosedAtReturn(t *testing.T) {
+	const stall = 4 * time.Second
+	var pause atomic.Int64
+	addr := listening(t, &serve.Server{Limits: serve.Limits{StallTimeout: stall}, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		returned, body := make(chan struct{}), r.Body
+		go func() {
+			<-returned
+			for until := time.Now().Add(time.Duration(pause.Load())); time.Now().Before(until); {
+			}
+			body.Close()
+		}()
+		close(returned)
+	})})
+	for range 100 {
+		pause.Add(int64(time.Microsecond))
+		nc := call(t, addr)
+		began := time.Now()
+		io.WriteString(nc, "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n100\r\n")
+		io.Copy(io.Discard, nc)
+		nc.Close()
+		if took := time.Since(began); took > stall/2 {
+			t.Fatalf("closed %v after the return: the connection ended after %v", time.Duration(pause.Load()), took)
 		}
 	}
 }

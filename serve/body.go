@@ -119,7 +119,7 @@ func (b *body) unasked() bool {
 func (b *body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	if b.closed || b.returned.Load() {
 		return nil
 	}
 	b.closed = true

@@ -12,9 +12,9 @@
 // up its goroutine and buffers and waits in the kernel's poller (Linux).
 //
 // A GET costs three allocations if it has no header field but Host, four with up
-// to eight more and six with a browser's twelve; a handler may keep all of them,
-// but not the map that ResponseWriter.Header returns.
-// With Server.Reuse it costs none, and handlers must keep nothing.
+// to eight more and six with a browser's twelve, and two more if its answer sets a
+// field. A handler may keep all of them. With Server.Reuse it costs none, and
+// handlers must keep nothing.
 //
 // What is promised: for the same handler and request the same bytes as
 // http.Server, but for the deliberate differences that serve/testdata/differences.md

@@ -87,8 +87,9 @@ func (x *exchange) retire() bool {
 func (w *response) Header() http.Header {
 	w.x.gate.Lock()
 	defer w.x.gate.Unlock()
+	over := w.done.Load() && !w.hijacked
 	switch {
-	case w.c.e.s.Reuse && w.done.Load() && !w.hijacked:
+	case over && (w.header == nil || w.c.e.s.Reuse): // the server reads w.header by now
 		return http.Header{}
 	case w.header != nil:
 	case w.c.e.s.Reuse && !w.hijacked:
@@ -391,11 +392,12 @@ func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 	return n, err
 }
 
-// hasSent reports whether the answer's head is complete.
+// hasSent reports whether the answer's head is complete. Once the handler has returned it is the
+// server's to know.
 func (w *response) hasSent() bool {
 	w.x.gate.Lock()
 	defer w.x.gate.Unlock()
-	return w.sent
+	return !w.done.Load() && w.sent
 }
 
 // beginCopy reports whether the kernel may copy the body, and notes that it does. It
