@@ -115,18 +115,21 @@ func (e *engine) accept(base context.Context, l *listener.Listener) error {
 	e.accepts++
 	e.mu.Unlock()
 	defer e.leave()
-	patience := backoff{e: e}
+	patience, last := backoff{e: e}, 50 // pauses for want of descriptors once the server has ended
 	for {
 		nc, err := l.Accept()
 		if err != nil {
-			if e.s.closed.Load() {
-				if isTimeout(err) && l.Pending() {
-					continue
+			switch late := isTimeout(err); {
+			case !e.s.closed.Load():
+				if !temporary(err) {
+					return err
 				}
+			case !late && (last == 0 || !sys.OutOfDescriptors(err)) || !l.Pending():
 				return http.ErrServerClosed
-			}
-			if !temporary(err) {
-				return err
+			case late:
+				continue
+			default:
+				last--
 			}
 			patience.wait(err)
 			continue
@@ -298,7 +301,7 @@ func (b *backoff) wait(err error) {
 		b.said = now
 		b.e.s.logf("http: accepting: %v; retrying", err)
 	}
-	if sys.OutOfDescriptors(err) && b.e.shed() {
+	if sys.OutOfDescriptors(err) && !b.e.s.closed.Load() && b.e.shed() {
 		b.pause = 0
 		return
 	}

@@ -724,6 +724,51 @@ func (b backlog) shutdown(t *testing.T) {
 	}
 }
 
+// scarce is a listener of a process that has a descriptor for one connection, and then none
+// until there are enough.
+type scarce struct {
+	*net.TCPListener
+	taken, enough atomic.Bool
+}
+
+func (l *scarce) Accept() (net.Conn, error) {
+	if l.taken.Load() && !l.enough.Load() {
+		return nil, syscall.EMFILE
+	}
+	nc, err := l.TCPListener.Accept()
+	l.taken.Store(l.taken.Load() || err == nil)
+	return nc, err
+}
+
+// TestShutdownOutOfDescriptors shuts down while there are no descriptors for the connections
+// that the kernel has: they are answered once there are.
+func TestShutdownOutOfDescriptors(t *testing.T) {
+	l := &scarce{TCPListener: listenPlainly(t).(*net.TCPListener)}
+	s := &serve.Server{Handler: http.HandlerFunc(stateHandler), Limits: patient, ErrorLog: log.New(io.Discard, "", 0)}
+	served := goServe(s, l)
+	call(t, l.Addr().String()).Close()
+	comes(t, "the first connection", l.taken.Load)
+	var answers sync.WaitGroup
+	for i := range 20 {
+		nc := call(t, l.Addr().String())
+		answers.Go(func() {
+			io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			if err := hearOK(bufio.NewReader(nc)); err != nil {
+				t.Errorf("connection %d: %v", i, err)
+			}
+			nc.Close()
+		})
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Shutdown(context.Background()) }()
+	time.AfterFunc(300*time.Millisecond, func() { l.enough.Store(true) }) // three pauses of who accepts
+	answers.Wait()
+	returns(t, done)
+	if err := <-served; err != http.ErrServerClosed {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
 // stoppable looks at stop now and then, and takes a time-out of Accept for nothing else.
 type stoppable struct {
 	*net.TCPListener
