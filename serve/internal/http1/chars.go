@@ -13,6 +13,7 @@ const (
 	hostChar               // RFC 3986 reg-name: unreserved and sub-delims
 	digitChar
 	hexChar
+	blankChar // at the ends of a value, where it is no part of it
 )
 
 const (
@@ -38,6 +39,7 @@ func classTable() (t [256]uint8) {
 	mark("-._~!$&'()*+,;=", hostChar)
 	mark(digits, digitChar)
 	mark(digits+"abcdefABCDEF", hexChar)
+	mark(" \t\r\n", blankChar)
 	return t
 }
 
@@ -85,12 +87,12 @@ func word(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// trim removes spaces and tabs from both ends of s.
-func trim(s string) string {
-	for s != "" && (s[0] == ' ' || s[0] == '\t') {
+// TrimValue removes blanks and line breaks from both ends of a field's value, as net/http does.
+func TrimValue(s string) string {
+	for s != "" && is(s[0], blankChar) {
 		s = s[1:]
 	}
-	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+	for s != "" && is(s[len(s)-1], blankChar) {
 		s = s[:len(s)-1]
 	}
 	return s
@@ -117,7 +119,7 @@ func Token(list, token string) bool {
 	for list != "" {
 		var item string
 		item, list, _ = strings.Cut(list, ",")
-		if fold(trim(item), token) {
+		if fold(TrimValue(item), token) {
 			return true
 		}
 	}

@@ -76,7 +76,7 @@ func (r *reader) value() (string, error) {
 		return "", errValue
 	}
 	r.i = next
-	return trim(r.s[start:end]), nil
+	return TrimValue(r.s[start:end]), nil
 }
 
 // folded reads the lines that go on with val.
@@ -92,7 +92,7 @@ func (r *reader) folded(val string) (string, error) {
 		}
 		parts = append(parts, more)
 	}
-	return trim(strings.Join(parts, " ")), nil
+	return TrimValue(strings.Join(parts, " ")), nil
 }
 
 // add puts a field into the map. For a known name that was not seen yet, which

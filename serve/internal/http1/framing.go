@@ -26,7 +26,7 @@ func (f *framing) addCoding(val string) {
 	for more := true; more; {
 		var item string
 		item, val, more = strings.Cut(val, ",")
-		item = trim(item)
+		item = TrimValue(item)
 		f.last = item
 		f.empty = f.empty || item == ""
 		if fold(item, "chunked") {

@@ -38,9 +38,7 @@ func AppendField(b []byte, name string, values []string) []byte {
 	}
 	for _, v := range values {
 		b = append(append(b, name...), ": "...)
-		if n := len(v); n > 0 && (v[0] <= ' ' || v[n-1] <= ' ') { // few have a blank there, and to look for it takes longer than to copy
-			v = strings.Trim(v, " \t\r\n")
-		}
+		v = http1.TrimValue(v)
 		from := len(b)
 		b = append(b, v...)
 		if strings.IndexByte(v, '\n') >= 0 || strings.IndexByte(v, '\r') >= 0 {
