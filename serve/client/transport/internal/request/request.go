@@ -115,9 +115,14 @@ type piece [32 << 10]byte
 var pieces = sync.Pool{New: func() any { return new(piece) }}
 
 // Send writes the body, and closes it. Of an unknown length it is written in chunks, a
-// chunk for each read.
+// chunk for each read, and closed before the last one: no answer to the whole of it comes sooner.
 func Send(to io.Writer, r *http.Request, chunked bool) error {
-	defer r.Body.Close()
+	closed := false
+	defer func() {
+		if !closed {
+			r.Body.Close()
+		}
+	}()
 	buf := pieces.Get().(*piece)
 	defer pieces.Put(buf)
 	left := r.ContentLength
@@ -145,6 +150,8 @@ func Send(to io.Writer, r *http.Request, chunked bool) error {
 		case err != nil && err != io.EOF:
 			return &BodyError{err}
 		case chunked:
+			closed = true
+			r.Body.Close()
 			_, err := to.Write(last(r))
 			return err
 		case left > 0:
