@@ -534,8 +534,12 @@ func TestArmThatFails(t *testing.T) {
 		if tr.Arm != "b" || tr.Metrics["errors"] == 0 { // on a busy machine a trial may be over before a request fails
 			continue
 		}
+		why := strings.Join(tr.Invalid, "\n")
+		if strings.Contains(why, "no request was answered within the measured part") { // likewise
+			continue
+		}
 		failed++
-		if why := strings.Join(tr.Invalid, "\n"); !strings.Contains(why, "failed, more than 0.1 %") || strings.Contains(why, "Little") {
+		if !strings.Contains(why, "failed, more than 0.1 %") || strings.Contains(why, "Little") {
 			t.Errorf("trial %d, %s: %.1f %% of the requests failed, invalid for %q", tr.Seq, tr.Workload, 100*tr.Metrics["errors"], why)
 		}
 	}
