@@ -50,7 +50,7 @@ func Of(a *verdict.Analysis) []Weight {
 	if l := m.Level(a.Manifest.Study.Control); m.Scale == verdict.Ratio && l != nil {
 		noise = math.Expm1(m.Floor) * l.Median
 	}
-	first := map[string]study.Arm{}
+	firsts := map[string]first{}
 	var all []Weight
 	var order []string
 	for _, arm := range a.Manifest.Study.Arms {
@@ -64,12 +64,12 @@ func Of(a *verdict.Analysis) []Weight {
 				one.Allocs = new(stats.Median(d))
 			}
 		}
-		ours, seen := first[arm.Layer]
+		ours, seen := firsts[arm.Layer]
 		if !seen {
-			first[arm.Layer], order = arm, append(order, arm.Layer)
-		} else if d := values(less(adds, added(m, ours))); len(d) > 0 {
+			firsts[arm.Layer], order = first{arm.Name, adds}, append(order, arm.Layer)
+		} else if d := values(less(adds, ours.adds)); len(d) > 0 {
 			e := estimate.Centre(d, w.Alpha, w.Anytime)
-			one.Beside, one.Against, one.Word = ours.Name, &e, word(m, e, noise)
+			one.Beside, one.Against, one.Word = ours.arm, &e, word(m, e, noise)
 		}
 		all = append(all, one)
 	}
@@ -77,6 +77,12 @@ func Of(a *verdict.Analysis) []Weight {
 		return cmp.Or(cmp.Compare(slices.Index(order, x.Layer), slices.Index(order, y.Layer)), cmp.Compare(x.Adds.Value, y.Adds.Value))
 	})
 	return all
+}
+
+// first is the arm that the others of its layer are held against.
+type first struct {
+	arm  string
+	adds []verdict.Point
 }
 
 // added is what an arm's layer adds, in each block that has both arms.
