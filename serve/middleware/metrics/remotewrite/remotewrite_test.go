@@ -192,29 +192,22 @@ func TestOptions(t *testing.T) {
 
 // TestValuePanics has a value panic when it is read: that fails like a receiver that is away.
 func TestValuePanics(t *testing.T) {
-	m, err := metrics.New(metrics.Options{Values: []metrics.Value{{Name: "broken", Read: func() float64 { panic("broken") }}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sender, err := remotewrite.New(remotewrite.Options{URL: "http://127.0.0.1:1/", Metrics: m})
-	if err != nil {
-		t.Fatal(err)
-	}
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	sender.Run(over)
-	if n := sender.Failed(); n != 1 {
-		t.Errorf("%d failures", n)
-	}
+	failsOnce(t, metrics.Options{Values: []metrics.Value{{Name: "broken", Read: func() float64 { panic("broken") }}}}, nil)
 }
 
 // TestLogPanics has the handler of the log panic, on the goroutine that only sends.
 func TestLogPanics(t *testing.T) {
-	m, err := metrics.New(metrics.Options{})
+	failsOnce(t, metrics.Options{}, slog.New(broken{slog.DiscardHandler}))
+}
+
+// failsOnce has a sender whose receiver is away send once, at its end, and come back with one failure.
+func failsOnce(t *testing.T, o metrics.Options, log *slog.Logger) {
+	t.Helper()
+	m, err := metrics.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sender, err := remotewrite.New(remotewrite.Options{URL: "http://127.0.0.1:1/", Metrics: m, Log: slog.New(broken{slog.DiscardHandler})})
+	sender, err := remotewrite.New(remotewrite.Options{URL: "http://127.0.0.1:1/", Metrics: m, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
