@@ -286,8 +286,8 @@ func testFlow(t *testing.T, l *lab) {
 // is decided.
 func testAB(t *testing.T, l *lab) {
 	s := l.start(t, "dev", "ab", "--on", "k8s:"+shop, "--budget", "2s", "--rate", "100", "--connections", "4", "--no-why", "--path", "/ping", "http://svc.shop", "http://svc.shop.svc.cluster.local")
-	if status := s.end(t); status != 0 && status != 4 || !strings.Contains(s.out.String(), "Verdict") {
-		t.Errorf("status %d, want 0 or 4 and a verdict:\n%s", status, &s.out)
+	if status := s.end(t); status != 0 && status != 4 || !strings.Contains(s.out.String(), "Study ab: svc.shop.svc.cluster.local against svc.shop") {
+		t.Errorf("status %d, want 0 or 4 and a report:\n%s", status, &s.out)
 	}
 }
 
@@ -320,7 +320,7 @@ func testRun(t *testing.T, l *lab) {
 	if status := s.end(t); status != 0 && status != 4 && !strings.Contains(s.errs.String(), "no trial counts") {
 		t.Fatalf("status %d, want 0 or that nothing was decided", status)
 	}
-	found, err := filepath.Glob(filepath.Join(l.dir, "runs", "*", "agents.jsonl"))
+	found, err := filepath.Glob(filepath.Join(l.dir, "runs", "*-mine", "agents.jsonl"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("got the runs %q, %v; want one", found, err)
 	}
