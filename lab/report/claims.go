@@ -173,6 +173,8 @@ func publishedText(r *verdict.CheckResult) string {
 		return k.Fact + " " + k.Value
 	case k.Kind == study.Bound && k.BoundRatio != nil:
 		return fmt.Sprintf("%s %s that of %s", k.Op, verdict.Times(*k.BoundRatio), r.Against)
+	case k.Kind == study.Bound && k.Paired():
+		return fmt.Sprintf("%s %s more than %s", k.Op, verdict.Show(r.Metric, *k.Bound), r.Against)
 	case k.Kind == study.Bound && k.Bound != nil:
 		return k.Op + " " + verdict.Show(r.Metric, *k.Bound)
 	case k.PublishedDifference != nil:
@@ -198,10 +200,10 @@ func measuredText(r *verdict.CheckResult) string {
 	switch {
 	case r.Check.Kind == study.Fact && r.Reported != "":
 		return r.Check.Fact + " " + r.Reported
-	case r.Measured != nil && r.Check.Kind == study.Interaction:
-		return fmt.Sprintf("%s (%s %s)", verdict.ShowSigned(r.Metric, r.Measured.Value), r.Measured.Called(), verdict.SpanSigned(r.Metric, r.Measured.Interval))
 	case r.Measured != nil && r.Check.BoundRatio != nil:
 		return fmt.Sprintf("%s (%s %s)", verdict.Times(r.Measured.Value), r.Measured.Called(), verdict.SpanTimes(r.Measured.Interval))
+	case r.Measured != nil && (r.Check.Kind == study.Interaction || r.Check.Paired()):
+		return fmt.Sprintf("%s (%s %s)", verdict.ShowSigned(r.Metric, r.Measured.Value), r.Measured.Called(), verdict.SpanSigned(r.Metric, r.Measured.Interval))
 	case r.Measured != nil:
 		return fmt.Sprintf("%s (%s %s)", verdict.Show(r.Metric, r.Measured.Value), r.Measured.Called(), verdict.Span(r.Metric, r.Measured.Interval))
 	case r.Comparison == nil:

@@ -129,8 +129,7 @@ func newCheck(r *verdict.CheckResult) checkOut {
 	return out
 }
 
-// declared is a figure that a check gives, 0 where it does not. The field that is
-// worked out hides the declared one of its name, also where nothing could be judged.
+// declared is a check's own figure, or 0. What is worked out hides it, also where nothing could be judged.
 func declared(figure *float64) float64 {
 	if figure == nil {
 		return 0

@@ -71,7 +71,7 @@ func (c *checker) check(path string, k Check) {
 		c.boundOrRatio(path)
 		c.unit(path+".bound", k.Metric)
 	}
-	if k.BoundRatio != nil {
+	if k.Paired() {
 		c.compared(path+".metric", k.Metric, k.Workload)
 		c.apart(path, k)
 	}

@@ -15,7 +15,7 @@ type Goal struct {
 	Metrics   []string `json:"metrics,omitzero"`
 	Workloads []string `json:"workloads,omitzero"`
 	Arms      []string `json:"arms,omitzero"`
-	Against   []string `json:"against,omitzero"` // of BoundRatio; nil = the control
+	Against   []string `json:"against,omitzero"` // nil = of BoundRatio the control, of Bound none
 
 	// As in Check: of Bound and BoundRatio one is there.
 	Op         string   `json:"op,omitzero"`
@@ -82,7 +82,7 @@ func (c *checker) goal(i int) {
 		before := len(c.Mistakes)
 		c.takesPart(path+".arms", k.Arm, k.Workload)
 		c.takesPart(path+".against", k.Against, k.Workload)
-		if k.BoundRatio != nil {
+		if k.Paired() {
 			c.compared(path+".metrics", k.Metric, k.Workload)
 			c.apart(path, k)
 		}
@@ -105,8 +105,6 @@ func (c *checker) boundOrRatio(path string) {
 		c.Wrong(path+".ratio", "the metric has a bound already; give either bound or ratio")
 	case !bound && !ratio:
 		c.Wrong(path, "nothing is bounded; give bound for the metric itself, or ratio for that of two arms")
-	case bound:
-		c.forbid(path, "against", "bound is about one arm; take ratio to compare two")
 	}
 	if q, read := c.Quantities[path+".ratio"]; read && q.Unit != unit.Count {
 		c.Wrong(path+".ratio", `a ratio has no unit; write it such as "<= 0.6"`)

@@ -205,7 +205,7 @@ func checkShape() shape.Of[Check] {
 		shape.Field("metric", "The metric it is about.", metricName(), func(c *Check) *string { return &c.Metric }),
 		shape.Field("workload", "The workload it is about.", part(), func(c *Check) *string { return &c.Workload }),
 		shape.Field("arm", "The arm it is about.", part(), func(c *Check) *string { return &c.Arm }).Must(),
-		shape.Field("against", "The arm compared with; by default the control.", part(), func(c *Check) *string { return &c.Against }),
+		shape.Field("against", "The arm compared with; by default the control, but of a bound none.", part(), func(c *Check) *string { return &c.Against }),
 		shape.Field("plus", "Interaction: the arms whose separate effects are added up.", shape.List(part(), 2), func(c *Check) *[]string { return &c.Plus }),
 		shape.Field("published", "The published figures, with their units.", publishedShape(), func(c *Check) *Check { return c }),
 		shape.Field("direction", "The claimed sign, where no figures give it.",
@@ -213,7 +213,7 @@ func checkShape() shape.Of[Check] {
 		shape.Field("absolute", "Why the published figures cannot be compared with this machine's.", shape.Words(), func(c *Check) *string { return &c.Absolute }),
 		shape.Field("fact", "Fact: the name of what the arm reports.", shape.Line(), func(c *Check) *string { return &c.Fact }),
 		shape.Field("value", "Fact: the claimed value.", shape.Line(), func(c *Check) *string { return &c.Value }),
-		shape.Field("bound", "Bound: what the metric must hold.", shape.Limit(func(c *Check) (*string, **float64) { return &c.Op, &c.Bound }), func(c *Check) *Check { return c }),
+		shape.Field("bound", "Bound: what the metric must hold; with against, what it is more than the other's.", shape.Limit(func(c *Check) (*string, **float64) { return &c.Op, &c.Bound }), func(c *Check) *Check { return c }),
 		shape.Field("ratio", "Bound: what the arm's value must hold as a multiple of the other's.", shape.Limit(func(c *Check) (*string, **float64) { return &c.Op, &c.BoundRatio }), func(c *Check) *Check { return c }),
 	}, checkRules()...)
 }
@@ -233,14 +233,9 @@ func (k CheckKind) rule() shape.Schema {
 	needs, forbids := k.keys()
 	all := []shape.Schema{shape.Requires(needs...), shape.Without(forbids...)}
 	if k == Bound {
-		all = append(all, shape.ExactlyOne("bound", "ratio"), pairless())
+		all = append(all, shape.ExactlyOne("bound", "ratio"))
 	}
 	return shape.Schema{AllOf: all}
-}
-
-// pairless is the rule that what bounds one arm names no other.
-func pairless() shape.Schema {
-	return shape.Schema{If: new(shape.Requires("bound")), Then: new(shape.Without("against"))}
 }
 
 func goalShape() shape.Of[Goal] {
@@ -249,10 +244,10 @@ func goalShape() shape.Of[Goal] {
 		shape.Field("metrics", "The metrics it is about.", shape.List(metricName(), 1), func(g *Goal) *[]string { return &g.Metrics }).Must(),
 		shape.Field("workloads", "The workloads it is about.", parts(), func(g *Goal) *[]string { return &g.Workloads }).Must(),
 		shape.Field("arms", "The arms it is about.", parts(), func(g *Goal) *[]string { return &g.Arms }).Must(),
-		shape.Field("against", "With ratio: the arms compared with; by default the control.", parts(), func(g *Goal) *[]string { return &g.Against }),
-		shape.Field("bound", "What each metric must hold.", shape.Limit(func(g *Goal) (*string, **float64) { return &g.Op, &g.Bound }), func(g *Goal) *Goal { return g }),
+		shape.Field("against", "The arms compared with; by default the control for ratio, and none for bound.", parts(), func(g *Goal) *[]string { return &g.Against }),
+		shape.Field("bound", "What each metric must hold; with against, what it is more than each other's.", shape.Limit(func(g *Goal) (*string, **float64) { return &g.Op, &g.Bound }), func(g *Goal) *Goal { return g }),
 		shape.Field("ratio", "What each arm's value must hold as a multiple of the other's.", shape.Limit(func(g *Goal) (*string, **float64) { return &g.Op, &g.BoundRatio }), func(g *Goal) *Goal { return g }),
-	}, shape.ExactlyOne("bound", "ratio"), pairless())
+	}, shape.ExactlyOne("bound", "ratio"))
 }
 
 func publishedShape() shape.Of[Check] {

@@ -125,11 +125,14 @@ func TestParseFull(t *testing.T) {
 		{"op", k[1].Checks[2].Op, ">="},
 		{"bound", *k[1].Checks[2].Bound, 10000.0},
 		{"bound of a ratio", *k[1].Checks[3].BoundRatio, 0.5},
-		{"goals", len(s.Goals), 3},
+		{"goals", len(s.Goals), 4},
 		{"checks of a goal", fmt.Sprint(checked(s.Goals[0])), "[closed cpu_per_request own/rival closed cpu_per_request own/daemon closed rss_peak own/rival closed rss_peak own/daemon half cpu_per_request own/rival half cpu_per_request own/daemon half rss_peak own/rival half rss_peak own/daemon]"},
 		{"ratio of a goal", *s.Goals[0].Checks()[7].BoundRatio, 0.95},
 		{"checks of a goal about one arm each", fmt.Sprint(checked(s.Goals[1])), "[half startup own/ half startup rival/ steady startup own/ steady startup rival/]"},
 		{"bound of a goal", *s.Goals[1].Bound, 50e6},
+		{"checks of a goal about what arms add", fmt.Sprint(checked(s.Goals[3])), "[half cpu_per_request own/rival half cpu_per_request own/daemon]"},
+		{"bound of what arms add", s.Goals[3].Checks()[1].Paired(), true},
+		{"bound of one arm", s.Goals[1].Checks()[1].Paired(), false},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: got %v, want %v", c.what, c.got, c.want)

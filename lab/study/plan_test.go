@@ -155,7 +155,7 @@ func TestQuickForm(t *testing.T) {
 		{"checks of P1.first", len(q.Claims[0].Checks), 3},
 		{"checks of P1.second", len(q.Claims[1].Checks), 3},
 		{"the first check of P1.second, whose arms are gone", q.Claims[1].Checks[0].Kind, study.Interaction},
-		{"goals that have arms left", len(q.Goals), 2},
+		{"goals that have arms left", len(q.Goals), 3},
 		{"checks of the first", fmt.Sprint(checked(q.Goals[0])), "[closed cpu_per_request own/rival closed rss_peak own/rival half cpu_per_request own/rival half rss_peak own/rival]"},
 		{"checks of the second", fmt.Sprint(checked(q.Goals[1])), "[half startup own/ half startup rival/]"},
 		{"quick form of the quick form", reflect.DeepEqual(q.QuickForm(), q), true},

@@ -220,10 +220,13 @@ type Check struct {
 	Fact  string   `json:"fact,omitzero"`  // Fact: name of a fact the arm reports
 	Value string   `json:"value,omitzero"` // Fact: the claimed value
 	Op    string   `json:"op,omitzero"`    // Bound: "<=", ">="
-	Bound *float64 `json:"bound,omitzero"` // Bound: in the metric's base unit
+	Bound *float64 `json:"bound,omitzero"` // Bound: in the metric's base unit; with Against, of how much more Arm has
 	// BoundRatio bounds, in place of Bound, Arm's value over Against's.
 	BoundRatio *float64 `json:"bound_ratio,omitzero"`
 }
+
+// Paired reports whether what is bounded is of two arms: a ratio, or what one has more.
+func (k *Check) Paired() bool { return k.BoundRatio != nil || k.Bound != nil && k.Against != "" }
 
 // CheckKind says how a check is judged.
 type CheckKind string
@@ -233,5 +236,5 @@ const (
 	Effect      CheckKind = "effect"      // direction, ratio and difference of Arm against Against
 	Interaction CheckKind = "interaction" // Arm's difference from Against exceeds the sum of the Plus arms' differences
 	Fact        CheckKind = "fact"        // a value the arm reports, such as a server default
-	Bound       CheckKind = "bound"       // a metric of Arm, or its ratio to Against's, holds a bound
+	Bound       CheckKind = "bound"       // a metric of Arm, or its ratio to or difference from Against's, holds a bound
 )

@@ -8,12 +8,11 @@ import (
 	"github.com/tarehq/tare/stats/bound"
 )
 
-// bound judges whether an arm's metric, or its ratio to another's, keeps to a
-// bound.
+// bound judges whether an arm's metric, or what it is beside another's, keeps to a bound.
 func (an *analyser) bound(r *CheckResult, w *Workload, m *Metric) {
 	switch k := r.Check; {
-	case k.BoundRatio != nil:
-		an.boundRatio(r, w, m)
+	case k.Paired():
+		an.boundPair(r, w, m)
 	case k.Bound != nil:
 		an.boundLevel(r, w, m)
 	default:
@@ -35,41 +34,45 @@ func (an *analyser) boundLevel(r *CheckResult, w *Workload, m *Metric) {
 		return
 	}
 	e := w.estimate(values(points))
-	r.Measured = &e
-	r.Holds = judgeBound(k.Op, e, *k.Bound)
-	r.Holds.Reason = fmt.Sprintf("%s of %s is %s (%s %s), bound %s %s", parenthesised(m.Metric), of, Show(m.Metric, e.Value),
-		e.Called(), Span(m.Metric, e.Interval), k.Op, Show(m.Metric, *k.Bound))
-	if r.Holds.Verdict == Inconclusive {
-		r.Holds.Needs = e.Needs(0, math.Abs(e.Value-*k.Bound))
-	}
+	r.hold(e, fmt.Sprintf("%s of %s is %s (%s %s)", parenthesised(m.Metric), of, Show(m.Metric, e.Value), e.Called(), Span(m.Metric, e.Interval)))
 }
 
-// boundRatio holds the ratio of two arms against the bound, by the interval of
-// the paired ratios as it is: threshold and floor are no part of a bound.
-func (an *analyser) boundRatio(r *CheckResult, w *Workload, m *Metric) {
+// boundPair holds the ratio of two arms, or their difference, against the bound, by the interval
+// of the pairs as it is: threshold and floor are no part of a bound.
+func (an *analyser) boundPair(r *CheckResult, w *Workload, m *Metric) {
 	k := r.Check
 	c := an.compare(w, m, cell{w.Name, k.Arm, false}, cell{w.Name, r.Against, false})
 	switch {
 	case c.N == 0:
 		r.refuse(unmeasured("no block has a valid trial of both %s and %s", k.Arm, r.Against))
-		return
 	case c.Withheld != "":
 		r.refuse(notComparable("%s", c.Withheld))
-		return
+	case k.Bound != nil:
+		r.hold(c.Difference, fmt.Sprintf("%s of %s less that of %s is %s (%s %s)", parenthesised(m.Metric), k.Arm, r.Against,
+			ShowSigned(m.Metric, c.Difference.Value), c.Difference.Called(), SpanSigned(m.Metric, c.Difference.Interval)))
 	case c.Scale != Ratio:
 		r.refuse(notComparable("%s is a share or zero in some trials: it has no ratio", parenthesised(m.Metric)))
-		return
+	default:
+		e, _ := c.Relative()
+		e.Value, e.Interval = 1+e.Value, stats.Interval{Lo: 1 + e.Interval.Lo, Hi: 1 + e.Interval.Hi}
+		r.hold(e, fmt.Sprintf("%s of %s is %s that of %s (%s %s)", parenthesised(m.Metric), k.Arm, Times(e.Value), r.Against, e.Called(), SpanTimes(e.Interval)))
+		if r.Holds.Verdict == Inconclusive {
+			onScale := w.estimate(c.Paired)
+			r.Holds.Needs = onScale.Needs(0, math.Abs(onScale.Value-math.Log(*k.BoundRatio)))
+		}
 	}
-	change, _ := c.Relative()
-	e := change
-	e.Value, e.Interval = 1+e.Value, stats.Interval{Lo: 1 + e.Interval.Lo, Hi: 1 + e.Interval.Hi}
-	r.Measured = &e
-	r.Holds = judgeBound(k.Op, e, *k.BoundRatio)
-	r.Holds.Reason = fmt.Sprintf("%s of %s is %s that of %s (%s %s), bound %s %s", parenthesised(m.Metric), k.Arm,
-		Times(e.Value), r.Against, e.Called(), SpanTimes(e.Interval), k.Op, Times(*k.BoundRatio))
+}
+
+// hold judges what was measured against the check's bound.
+func (r *CheckResult) hold(e Estimate, measured string) {
+	limit, shown := r.Check.BoundRatio, Times
+	if limit == nil {
+		limit, shown = r.Check.Bound, func(v float64) string { return Show(r.Metric, v) }
+	}
+	r.Measured, r.Holds = &e, judgeBound(r.Check.Op, e, *limit)
+	r.Holds.Reason = fmt.Sprintf("%s, bound %s %s", measured, r.Check.Op, shown(*limit))
 	if r.Holds.Verdict == Inconclusive {
-		onScale := w.estimate(c.Paired)
-		r.Holds.Needs = onScale.Needs(0, math.Abs(onScale.Value-math.Log(*k.BoundRatio)))
+		r.Holds.Needs = e.Needs(0, math.Abs(e.Value-*limit))
 	}
 }
 

@@ -55,8 +55,7 @@ type CheckResult struct {
 
 	// Comparison is the measured effect, nil where there is none.
 	Comparison *Comparison
-	// Measured is the excess of an interaction, or the level or ratio held to a
-	// bound.
+	// Measured is the excess of an interaction, or what is held to a bound.
 	Measured *Estimate
 	// Reported is the fact that the arm reports; "" = it reports none.
 	Reported string

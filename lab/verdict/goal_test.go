@@ -44,6 +44,46 @@ func TestRatioBounds(t *testing.T) {
 	}
 }
 
+// TestBoundOfDifference bounds what an arm of true ratio 0.6 takes more than another, in the metric's
+// unit.
+func TestBoundOfDifference(t *testing.T) {
+	level := base().level["cpu_per_request"]
+	for _, tc := range []struct {
+		name    string
+		op      string
+		bound   float64 // of the control's level
+		against string
+		want    verdict.Word
+	}{
+		{"less by more than asked for", "<=", -0.3, "none", verdict.Confirmed},
+		{"less by too little", "<=", -0.5, "none", verdict.Contradicted},
+		{"at the bound", "<=", -0.4, "none", verdict.Inconclusive},
+		{"not so much less", ">=", -0.5, "none", verdict.Confirmed},
+		{"what the arm itself takes", "<=", -0.3, "", verdict.Contradicted},
+		{"an arm that is not there", "<=", -0.3, "gone", verdict.NotComparable},
+	} {
+		u := base()
+		u.noise, u.drift = 0.01, 0.01
+		u.effect("three", "cpu_per_request", 0.6)
+		limit := tc.bound * level
+		r := judge(t, u, func(r *record.Run) { r.Manifest.LeftOut = map[string]string{"gone": "needs nginx"} }, study.Check{
+			Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "three", Against: tc.against, Op: tc.op, Bound: &limit}).Checks[0]
+		if r.Holds.Verdict != tc.want {
+			t.Errorf("%s: got %q (%s), want %q", tc.name, r.Holds.Verdict, r.Holds.Reason, tc.want)
+			continue
+		}
+		if tc.against != "none" {
+			continue
+		}
+		if e := r.Measured; e == nil || !(e.Interval.Lo < -0.4*level && -0.4*level < e.Interval.Hi) || e.Interval.Width() > 0.06*level {
+			t.Errorf("%s: measured %+v, want %v amid a narrow interval", tc.name, e, -0.4*level)
+		}
+		if !strings.Contains(r.Holds.Reason, "of three less that of none is ") || tc.want == verdict.Inconclusive && r.Holds.Needs <= 0 {
+			t.Errorf("%s: reason %q, needs %d", tc.name, r.Holds.Reason, r.Holds.Needs)
+		}
+	}
+}
+
 func TestRatiosThatCannotBeBounded(t *testing.T) {
 	ratio := func(metric, arm, against string) study.Check {
 		return study.Check{Kind: study.Bound, Metric: metric, Workload: "half", Arm: arm, Against: against, Op: "<=", BoundRatio: ptr(1)}
