@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
@@ -183,6 +184,29 @@ func TestClientsMakeNoSeries(t *testing.T) {
 	if one, others := counted(found, "GET", 404, "/2"), counted(found, "GET", 404, "_OTHER"); one != 1 || others != 97 {
 		t.Errorf("of 100 routes and room for 3: the third has %v, the others %v", one, others)
 	}
+}
+
+// TestSums adds up durations and bytes of requests in the first bucket, one between and the last.
+func TestSums(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, metrics.Options{NoRuntime: true})
+		took := time.Duration(0)
+		h := m.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			time.Sleep(took)
+			_, _ = io.WriteString(w, took.String())
+		}))
+		for _, took = range []time.Duration{time.Millisecond, 30 * time.Millisecond, time.Minute} {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		}
+		const labels = `{http_request_method="GET",http_response_status_code="200",http_route=""}`
+		found := scrape(t, m)
+		for name, want := range map[string]float64{"http_server_request_duration_seconds_sum": 60.031, "http_server_request_duration_seconds_count": 3,
+			"http_server_response_body_bytes_total": float64(len("1ms30ms1m0s"))} {
+			if got := found[name+labels]; got != want {
+				t.Errorf("%s: got %v, want %v", name, got, want)
+			}
+		}
+	})
 }
 
 // TestTogether counts from many goroutines, scraped meanwhile.
