@@ -29,6 +29,7 @@ import (
 	"github.com/gin-contrib/secure"
 	"github.com/gin-contrib/timeout"
 	"github.com/gin-gonic/gin"
+	"github.com/go-redis/redis_rate/v10"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/redis/go-redis/v9"
 	sloggin "github.com/samber/slog-gin"
@@ -119,6 +120,7 @@ var makers = map[string]func() (gin.HandlerFunc, error){
 	},
 	"deny":             denying,
 	"limit":            limitingInRedis,
+	"limit-rate":       limitingByRedisRate,
 	"limit-tare":       func() (gin.HandlerFunc, error) { return limitingByTare(1) },
 	"limit-tare-batch": func() (gin.HandlerFunc, error) { return limitingByTare(publishedRate / 2) },
 	"limit-memory":     func() (gin.HandlerFunc, error) { return limiting(memory.NewStore(), plan.Rate), nil },
@@ -208,6 +210,27 @@ func limitingInRedis() (gin.HandlerFunc, error) {
 		return nil, err
 	}
 	return byClient(limiting(store, plan.Rate), limiting(store, publishedRate)), nil
+}
+
+// limitingByRedisRate has redis_rate count, as its documentation shows it.
+func limitingByRedisRate() (gin.HandlerFunc, error) {
+	addr, err := startRedis()
+	if err != nil {
+		return nil, err
+	}
+	l := redis_rate.NewLimiter(redis.NewClient(&redis.Options{Addr: addr}))
+	limit := func(rate int) gin.HandlerFunc {
+		return func(c *gin.Context) {
+			res, err := l.Allow(c.Request.Context(), c.ClientIP(), redis_rate.PerSecond(rate))
+			switch {
+			case err != nil:
+				c.AbortWithStatus(http.StatusInternalServerError)
+			case res.Allowed == 0:
+				c.AbortWithStatus(http.StatusTooManyRequests)
+			}
+		}
+	}
+	return byClient(limit(mostByTare), limit(publishedRate)), nil
 }
 
 // limitingByTare has serve/redislimit count, which asks Redis once for so many requests.

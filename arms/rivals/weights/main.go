@@ -19,6 +19,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/CAFxX/httpcompression"
@@ -58,6 +59,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"go4.org/netipx"
+	"golang.org/x/time/rate"
 
 	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/rivals/internal/spans"
@@ -147,7 +150,8 @@ var makers = map[string]func() mw{
 		l := limiter.New(memory.NewStore(), limiter.Rate{Period: time.Second, Limit: plan.Rate})
 		return limiterhttp.NewMiddleware(l).Handler
 	},
-	"timeout-chi": func() mw { return middleware.Timeout(plan.Timeout) },
+	"ratelimit-xtime": limitingByXTime,
+	"timeout-chi":     func() mw { return middleware.Timeout(plan.Timeout) },
 	"timeout-nethttp": func() mw {
 		return func(next http.Handler) http.Handler { return http.TimeoutHandler(next, plan.Timeout, "") }
 	},
@@ -171,6 +175,7 @@ var makers = map[string]func() mw{
 	"decompress":               func() mw { return must(decompress.New(decompress.Options{})) },
 	"ipfilter-bart":            filteringByBart,
 	"ipfilter-cidranger":       filteringByCidranger,
+	"ipfilter-netipx":          filteringByNetipx,
 	"tracing":                  func() mw { return tracingByTare(0) },
 	"tracing-sampled":          func() mw { return tracingByTare(1) },
 	"tracing-otelhttp":         func() mw { return tracingByOtelhttp(sdktrace.NeverSample()) },
@@ -333,6 +338,33 @@ func breaking(execute func(func() (struct{}, error)) (struct{}, error)) mw {
 	}
 }
 
+// limitingByXTime is what services write around x/time/rate: a limiter for each client, in a map
+// that never forgets one.
+func limitingByXTime() mw {
+	var mu sync.Mutex
+	clients := map[string]*rate.Limiter{}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			host, _, err := net.SplitHostPort(r.RemoteAddr)
+			if err != nil {
+				host = r.RemoteAddr
+			}
+			mu.Lock()
+			l := clients[host]
+			if l == nil {
+				l = rate.NewLimiter(plan.Rate, plan.Rate)
+				clients[host] = l
+			}
+			mu.Unlock()
+			if !l.Allow() {
+				http.Error(w, http.StatusText(http.StatusTooManyRequests), http.StatusTooManyRequests)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
 type tokenKey struct{}
 
 // verifying is what services write around a library that has no middleware of its own.
@@ -373,6 +405,18 @@ func filteringByCidranger() mw {
 		found, err := denied.Contains(a.AsSlice())
 		return found || err != nil
 	})
+}
+
+func filteringByNetipx() mw {
+	var b netipx.IPSetBuilder
+	for _, p := range plan.Denied() {
+		b.AddPrefix(p)
+	}
+	denied, err := b.IPSet()
+	if err != nil {
+		panic(err)
+	}
+	return filtering(denied.Contains)
 }
 
 // filtering is what services write around a table that has no middleware of its own.

@@ -86,8 +86,8 @@ func TestRefusals(t *testing.T) {
 			tried++
 		}
 	}
-	if tried < 6 {
-		t.Errorf("%d layers were tried, want four of JWT and two lists", tried)
+	if tried < 7 {
+		t.Errorf("%d layers were tried, want four of JWT and three lists", tried)
 	}
 }
 
