@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -205,6 +206,73 @@ func TestSessionsOfSeveralServers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// P5.tls: that a session was resumed both ends say, and the wire shows: no certificate comes.
+func TestResumptionOnTheWire(t *testing.T) {
+	pair, certFile, keyFile := certificate(t)
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	says := map[bool]string{false: "resumed: .", true: "resumed: r"} // as nginx does
+	go func() {
+		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, says[r.TLS.DidResume]) })) // to the test's end
+	}()
+	servers := map[string]string{"crypto/tls": l.Addr().String()}
+	if _, err := exec.LookPath("nginx"); err == nil {
+		servers["nginx"] = serveNginx(t, certFile, keyFile, `ssl_protocols TLSv1.2 TLSv1.3; location / { return 200 "resumed: $ssl_session_reused"; }`)
+	}
+	for name, at := range servers {
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			client := &tls.Config{InsecureSkipVerify: true, ServerName: "localhost", ClientSessionCache: tls.NewLRUClientSessionCache(1), MaxVersion: version}
+			var came [2]int
+			for visit := range came {
+				said, resumed, n := ask(t, client, at)
+				came[visit] = n
+				if want := visit == 1; !strings.HasSuffix(said, says[want]) || resumed != want {
+					t.Errorf("%s, %s, visit %d: the client says resumed %t, the server %q", name, tls.VersionName(version), visit, resumed, said)
+				}
+			}
+			if saved, least := came[0]-came[1], len(pair.Certificate[0]); saved < least {
+				t.Errorf("%s, %s: %d bytes came, and %d for a resumed session: want at least the certificate's %d fewer", name, tls.VersionName(version), came[0], came[1], least)
+			}
+		}
+	}
+}
+
+// ask sends a request on a new connection. It returns the answer, whether the client has resumed a
+// session, and how many bytes came: tickets and answer, too, of which a resumed one has no more.
+func ask(t *testing.T, client *tls.Config, at string) (answer string, resumed bool, came int) {
+	t.Helper()
+	nc, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{Conn: nc}
+	c := tls.Client(w, client)
+	defer c.Close()
+	if _, err := fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), c.ConnectionState().DidResume, w.read
+}
+
+// wire is a connection that counts what comes.
+type wire struct {
+	net.Conn
+	read int
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	w.read += n
+	return n, err
 }
 
 // resumes reports whether a connection resumes a session of the client's.

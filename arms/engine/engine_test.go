@@ -106,6 +106,40 @@ func TestNginxServesPages(t *testing.T) {
 	}
 }
 
+// TestNginxShakesHands has nginx speak the version that is asked for, and resume a session by a
+// ticket unless it has none.
+func TestNginxShakesHands(t *testing.T) {
+	if _, err := exec.LookPath("nginx"); err != nil {
+		t.Skip("nginx is not installed")
+	}
+	for words, want := range map[string]struct {
+		version uint16
+		resumed bool
+	}{
+		"1.2": {tls.VersionTLS12, true}, "1.2,no-tickets": {tls.VersionTLS12, false},
+		"1.3": {tls.VersionTLS13, true}, "1.3,no-tickets": {tls.VersionTLS13, false},
+	} {
+		url := strings.Replace(start(t, "./nginx", "--tls", "--handshake", words), "http://", "https://", 1)
+		transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+			InsecureSkipVerify: true, ClientSessionCache: tls.NewLRUClientSessionCache(1), NextProtos: []string{"http/1.1"},
+		}}
+		for visit := range 2 {
+			res, err := (&http.Client{Transport: transport}).Get(url + "/ping")
+			if err != nil {
+				t.Fatalf("%s: %v", words, err)
+			}
+			body, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if err != nil || string(body) != `{"message":"pong"}` || res.Header.Get("Content-Type") != answers.JSON {
+				t.Errorf("%s: got %q of %q, %v", words, body, res.Header.Get("Content-Type"), err)
+			}
+			if got := res.TLS; got.Version != want.version || got.DidResume != (want.resumed && visit == 1) {
+				t.Errorf("%s, visit %d: %s, resumed %t", words, visit, tls.VersionName(got.Version), got.DidResume)
+			}
+		}
+	}
+}
+
 // TestNginxSpeaksHTTP2 has nginx answer by HTTP/2, with and without TLS.
 func TestNginxSpeaksHTTP2(t *testing.T) {
 	if _, err := exec.LookPath("nginx"); err != nil {

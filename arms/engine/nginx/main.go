@@ -1,8 +1,9 @@
 // Command nginx becomes nginx, set up for speed, to answer what the engine
 // study asks but for the echo, which nginx alone cannot give; or to serve what
 // package pages holds, from files. With -tls it speaks TLS and by it HTTP/2, with a
-// certificate that signs itself, and tells who asks without TLS what /plain is. With -h2c it
-// speaks HTTP/2 alone, without TLS.
+// certificate that signs itself, and tells who asks without TLS what /plain is; -handshake says
+// by which version, and whether sessions are resumed. With -h2c it speaks HTTP/2 alone, without
+// TLS.
 //
 // It writes the configuration and the files to the working directory, which for
 // an arm is the trial's own, and then runs nginx in its own place: as many
@@ -23,6 +24,7 @@ import (
 
 	"github.com/tarehq/tare/arms/engine/answers"
 	"github.com/tarehq/tare/arms/pages"
+	"github.com/tarehq/tare/arms/routes"
 )
 
 const files = 1 << 14 // open at once in a worker: more than any workload's connections
@@ -32,7 +34,13 @@ type settings struct {
 	serve string
 	gzip  int
 	tls   bool
+	shake string
 	h2c   bool
+}
+
+// handshakes are nginx's settings by the words of -handshake, which are arms/nethttp's.
+var handshakes = map[string]string{
+	"1.2": "ssl_protocols TLSv1.2;", "1.3": "ssl_protocols TLSv1.3;", "no-tickets": "ssl_session_tickets off;",
 }
 
 func main() {
@@ -40,6 +48,7 @@ func main() {
 	flag.StringVar(&s.serve, "serve", "answers", "`what` to serve: answers, pages or files")
 	flag.IntVar(&s.gzip, "gzip", 0, "`level` at which pages are compressed; 0: they are not")
 	flag.BoolVar(&s.tls, "tls", false, "speak TLS and HTTP/2")
+	flag.StringVar(&s.shake, "handshake", "", "with -tls: `words` of 1.2, 1.3 and no-tickets, separated by commas")
 	flag.BoolVar(&s.h2c, "h2c", false, "speak HTTP/2 alone, without TLS")
 	flag.Parse()
 	err := become(os.Getenv("TARE_ADDR"), s)
@@ -69,7 +78,10 @@ func become(addr string, s settings) error {
 	default:
 		return fmt.Errorf("-serve %q: there are answers, pages and files", s.serve)
 	}
-	conf := configuration(addr, root, s)
+	conf, err := configuration(addr, root, s)
+	if err != nil {
+		return err
+	}
 	if err := errors.Join(pages.Write(root, all), os.WriteFile("nginx.conf", []byte(conf), 0o644)); err != nil {
 		return err
 	}
@@ -87,18 +99,27 @@ func become(addr string, s settings) error {
 }
 
 // configuration is nginx's, with paths relative to its prefix.
-func configuration(addr, root string, s settings) string {
+func configuration(addr, root string, s settings) (string, error) {
+	var shake []string
+	for word := range strings.FieldsFuncSeq(s.shake, func(c rune) bool { return c == ',' }) {
+		setting, ok := handshakes[word]
+		if !ok {
+			return "", fmt.Errorf("-handshake: %q is none of 1.2, 1.3, no-tickets", word)
+		}
+		shake = append(shake, setting)
+	}
+	ping := routes.Ping()[0].Example()
 	var b strings.Builder
 	err := template.Must(template.New("").Parse(text)).Execute(&b, map[string]any{
 		"Addr": addr, "Workers": runtime.GOMAXPROCS(0), "Files": files, "Root": root, "Answers": s.serve == "answers", "Gzip": s.gzip,
-		"TLS": s.tls, "H2C": s.h2c,
+		"TLS": s.tls, "Handshake": shake, "H2C": s.h2c, "Ping": ping.Path, "Pong": ping.Body,
 		"Plain": string(answers.Plain()), "Object": string(answers.Object()),
 		"Superuser": os.Geteuid() == 0, "Text": answers.Text, "JSON": answers.JSON,
 	})
 	if err != nil {
 		panic(err) // every name above is known
 	}
-	return b.String()
+	return b.String(), nil
 }
 
 // Workers of a master that is root's would be nobody's, who may not read a
@@ -142,6 +163,9 @@ http {
 		ssl_certificate cert.pem;
 		ssl_certificate_key cert.pem;
 		error_page 497 =200 /plain;
+		{{- range .Handshake}}
+		{{.}}
+		{{- end}}
 		{{- else}}
 		listen {{.Addr}}{{if .H2C}} http2{{end}} backlog=4096;
 		{{- end}}
@@ -153,6 +177,10 @@ http {
 		location = /json {
 			default_type "{{.JSON}}";
 			return 200 '{{.Object}}';
+		}
+		location = {{.Ping}} {
+			default_type "{{.JSON}}";
+			return 200 '{{.Pong}}';
 		}
 		location = /page { }
 		location / { return 404 "404 page not found\n"; }
