@@ -1,6 +1,8 @@
 package flow_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -8,6 +10,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -207,6 +211,49 @@ func TestPause(t *testing.T) {
 	}
 }
 
+// TestAgreesWithService holds the quantiles of each step against the service's own log: they may
+// differ by 2 % or 100 µs. A machine that has other work makes some runs differ, but not all.
+func TestAgreesWithService(t *testing.T) {
+	const tries = 6
+	holds := map[string]time.Duration{"quick": 5 * time.Millisecond, "slow": 25 * time.Millisecond}
+	var mu sync.Mutex
+	var log map[string][]time.Duration
+	f := parse(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		begun, step := time.Now(), r.URL.Path[1:]
+		least := holds[step]
+		time.Sleep(least + rand.N(3*least))
+		mu.Lock()
+		defer mu.Unlock()
+		log[step] = append(log[step], time.Since(begun))
+	}), "users: {arrive: 200/s}\nduration: 500ms\nflows: [{name: a, steps: [{name: quick, url: /quick}, {name: slow, url: /slow}]}]\n")
+	var differs []string
+	var lag time.Duration
+	for range tries {
+		log, differs = map[string][]time.Duration{}, nil
+		res := run(t, f, flow.Options{})
+		lag = time.Duration(res.Generator.Lag.Quantile(0.99))
+		for _, step := range res.Steps {
+			logged := slices.Sorted(slices.Values(log[step.Step]))
+			if len(logged) != 100 || step.Response.Count() != 100 {
+				t.Fatalf("%s: %d requests in the log, %d in the result, want 100", step.Step, len(logged), step.Response.Count())
+			}
+			for _, rank := range []int{50, 90, 99} {
+				got, want := time.Duration(step.Response.Quantile(float64(rank)/100)), logged[rank-1]
+				if off := (got - want).Abs(); off > max(want/50, 100*time.Microsecond) {
+					differs = append(differs, fmt.Sprintf("%s, p%d: %s, and %s in the log", step.Step, rank, got, want))
+				}
+			}
+		}
+		if len(differs) == 0 {
+			return
+		}
+	}
+	if lag > time.Millisecond {
+		t.Skipf("SKIPPED: this machine is busy: one request in a hundred was %s late", lag)
+	}
+	t.Errorf("in each of %d runs quantiles differ, in the last: %s", tries, strings.Join(differs, "; "))
+}
+
 func errorsOf(res *flow.Result) string {
 	if n := res.Requests.Counts; n.Answered() != n.Scheduled || n.Unverified > 0 {
 		return fmt.Sprintf("requests went wrong: %+v", n)
@@ -345,6 +392,67 @@ func series(n int, at func(i int) (p99, memory float64)) *flow.Result {
 		r.Memory = append(r.Memory, uint64(memory))
 	}
 	return r
+}
+
+// TestMain runs the tests, or is a service for them that keeps memory of each request.
+func TestMain(m *testing.M) {
+	if os.Getenv("TARE_TEST_LEAKS") == "" {
+		os.Exit(m.Run())
+	}
+	var mu sync.Mutex
+	var kept [][]byte
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		kept = append(kept, bytes.Repeat([]byte{1}, leaked))
+	}))
+	fmt.Println(srv.URL)
+	_, _ = io.Copy(io.Discard, os.Stdin) // to the end of the test
+}
+
+const leaked = 32 << 10 // of each request
+
+// TestSoakFindsLeak has a soak say of a service that leaks that its memory grows, and by how much.
+func TestSoakFindsLeak(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: the memory of another process is read from /proc")
+	}
+	service := exec.Command(os.Args[0])
+	service.Env = append(os.Environ(), "TARE_TEST_LEAKS=1", "GOGC=off")
+	in, err := service.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := service.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := service.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer service.Wait()
+	defer in.Close()
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rate = 200
+	f, err := script.Parse("test.yaml", fmt.Appendf(nil, "users: {arrive: %d/s}\nduration: 3s\nwarm_up: 500ms\nflows: [{name: a, steps: [{url: /}]}]\n", rate), strings.TrimSpace(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := run(t, f, flow.Options{Slice: 100 * time.Millisecond, Memory: func() uint64 {
+		var pages, resident uint64
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", service.Process.Pid)) // 0 is not known
+		_, _ = fmt.Sscan(string(text), &pages, &resident)
+		return resident * uint64(os.Getpagesize())
+	}})
+	const least = rate * leaked * 3600 / 2 // half of what leaks in an hour: a busy machine may take fewer requests
+	drifts := flow.Drifts(res)
+	i := slices.IndexFunc(drifts, func(d flow.Drift) bool { return d.Figure == "memory" })
+	if i < 0 || drifts[i].Outcome != flow.Grows || drifts[i].PerHour < least {
+		t.Errorf("got %+v, want memory that grows by %d bytes an hour at least", drifts, least)
+	}
 }
 
 func TestDrift(t *testing.T) {
