@@ -89,6 +89,11 @@ func TestLine(t *testing.T) {
 	if got := logged(t, accesslog.Options{}, request(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("x") })); !strings.Contains(got, `"status":500`) || !strings.Contains(got, `"panicked":true`) {
 		t.Errorf("of a panic: %s", got)
 	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if got := logged(t, accesslog.Options{}, request().WithContext(gone), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("x") })); !strings.Contains(got, `"status":499`) {
+		t.Errorf("of a client that has left: %s", got)
+	}
 	if got := logged(t, accesslog.Options{}, request(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); !strings.Contains(got, `"status":200,"bytes":0`) {
 		t.Errorf("of nothing written: %s", got)
 	}

@@ -30,7 +30,7 @@ type Line struct {
 	Bytes    int64
 	Referer  string // without its query unless Options.Query is set
 	Agent    string
-	Panicked bool // the handler did, and Status is what package recovery answers
+	Panicked bool // the handler did, and Status is what package recovery answers, or 499 if the client had left
 	Hijacked bool
 }
 

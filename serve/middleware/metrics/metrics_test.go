@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -405,6 +406,35 @@ func BenchmarkScrape(b *testing.B) {
 	for b.Loop() {
 		if _, err := m.WriteTo(io.Discard); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestClientGone has a handler that panics count as an error of its own, but with a status that
+// says so where its client has gone and nothing was answered.
+func TestClientGone(t *testing.T) {
+	for _, c := range []struct {
+		answered, gone bool
+		want           int
+	}{{false, true, 499}, {false, false, 500}, {true, true, 200}} {
+		m := open(t, metrics.Options{})
+		h := m.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if c.answered {
+				w.WriteHeader(http.StatusOK)
+			}
+			panic(http.ErrAbortHandler)
+		}))
+		ctx, leave := context.WithCancel(t.Context())
+		if c.gone {
+			leave()
+		}
+		func() {
+			defer func() { _ = recover() }()
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+		}()
+		leave()
+		if found := scrape(t, m); counted(found, "GET", c.want, "") != 1 {
+			t.Errorf("%+v: got %v", c, found)
 		}
 	}
 }
