@@ -267,6 +267,7 @@ func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration
 	}
 	switch {
 	case a.err == nil:
+		a.member.answers[min(max(a.res.StatusCode/100, 1), 5)-1].Add(1)
 		if a.slow || a.res.StatusCode >= http.StatusInternalServerError {
 			a.tell(true)
 		}
@@ -553,7 +554,7 @@ func (e *exchange) pump(a *attempt, flush func() error) error {
 	if a.res.Body == http.NoBody || e.r.Method == http.MethodHead {
 		return nil
 	}
-	upstream, client := carry.Body(e.w, a.res.Body, flush)
+	upstream, client := carry.Body(e.w, a.res.Body, flush, e.h.o.Pause)
 	switch {
 	case client != nil, upstream != nil && e.r.Context().Err() != nil:
 		a.forget()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tarehq/tare/serve/client/breaker"
 	"github.com/tarehq/tare/serve/proxy"
+	"github.com/tarehq/tare/serve/servetest"
 )
 
 // runs counts how often each order was run, by its id.
@@ -75,6 +76,70 @@ func closedPort() string {
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	return l.Addr().String()
+}
+
+// TestAnswersByClass has the pool count what a server answers, by class, and not those attempts
+// that it does not answer.
+func TestAnswersByClass(t *testing.T) {
+	up := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/drop" {
+			panic(http.ErrAbortHandler)
+		}
+		var status int
+		_, _ = fmt.Sscanf(r.URL.Path, "/%d", &status)
+		w.WriteHeader(status)
+	})
+	pool := must(proxy.NewPool(proxy.PoolOptions{Servers: []proxy.Server{{Address: up}}}))
+	t.Cleanup(pool.Close)
+	s := servetest.NewServer(must(proxy.New(proxy.Options{Pool: pool})))
+	t.Cleanup(s.Close)
+	for _, path := range []string{"/200", "/204", "/304", "/404", "/500", "/599", "/drop"} {
+		get(t, s.URL+path)
+	}
+	want := map[string]uint64{"1xx": 0, "2xx": 2, "3xx": 1, "4xx": 1, "5xx": 2}
+	if got := pool.Status()[0]; !maps.Equal(got.Answers, want) || got.Requests != 7 {
+		t.Errorf("got %v of %d, want %v of 7", got.Answers, got.Requests, want)
+	}
+}
+
+// TestPause has an answer that pauses amid its body break off, its request end, and its upstream
+// be ejected; one that goes on within the time is passed on whole.
+func TestPause(t *testing.T) {
+	const pause = 300 * time.Millisecond
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			ended := make(chan struct{}, 1)
+			address := upstreamOf(t, kind.scheme, kind.http2, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.WriteString(w, strings.Repeat("a", 100))
+				_ = http.NewResponseController(w).Flush()
+				if r.URL.Path == "/stalls" {
+					<-r.Context().Done()
+					ended <- struct{}{}
+					return
+				}
+				time.Sleep(pause / 10)
+				_, _ = io.WriteString(w, "b")
+			})
+			pool := must(proxy.NewPool(proxy.PoolOptions{Scheme: kind.scheme, Servers: []proxy.Server{{Address: address}}, Eject: breaker.Options{Consecutive: 1}, MostOut: 1, Panic: -1}))
+			defer pool.Close()
+			s := servetest.NewServer(must(proxy.New(proxy.Options{Pool: pool, Transport: oneEach(t, kind.scheme, time.Minute), Pause: pause})))
+			defer s.Close()
+			if res, text := get(t, s.URL); res.StatusCode != http.StatusOK || len(text) != 101 {
+				t.Errorf("an answer that goes on: got %s, %d bytes", res.Status, len(text))
+			}
+			res, err := http.Get(s.URL + "/stalls")
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if err == nil || len(text) != 100 {
+				t.Errorf("an answer that pauses: got %d bytes and %v, want 100 and an error", len(text), err)
+			}
+			<-ended
+			eventually(t, "the upstream is not ejected", func() bool { return pool.Status()[0].Ejected == 1 })
+		})
+	}
 }
 
 // TestFaults is the table of one bad upstream of three: nothing of it reaches a client

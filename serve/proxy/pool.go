@@ -122,6 +122,7 @@ type member struct {
 	target  balance.Target
 	down    atomic.Bool // by the checks
 	asked   atomic.Uint64
+	answers [5]atomic.Uint64 // by the first digit of their status, from 1
 	ramp    balance.Ramp
 	stop    func()   // ends its checks
 	drained bool     // guarded by the pool's mutex, as is cool
@@ -323,13 +324,20 @@ type Status struct {
 	InFlight int64  `json:"in_flight"` // requests
 	Requests uint64 `json:"requests"`
 	Ejected  uint64 `json:"ejected"` // how often it was left alone
+	// Answers counts those to attempts by the class of their status: 1xx (a change of
+	// protocol) to 5xx. The other attempts are under way, or had none.
+	Answers map[string]uint64 `json:"answers"`
 }
 
 // Status returns what is known of each upstream.
 func (p *Pool) Status() []Status {
 	var all []Status
 	for _, m := range p.set.Load().members {
-		all = append(all, Status{m.address, m.well(), m.target.InFlight(), m.asked.Load(), m.breaker.Openings()})
+		answers := map[string]uint64{}
+		for i := range m.answers {
+			answers[strconv.Itoa(i+1)+"xx"] = m.answers[i].Load()
+		}
+		all = append(all, Status{m.address, m.well(), m.target.InFlight(), m.asked.Load(), m.breaker.Openings(), answers})
 	}
 	return all
 }

@@ -38,6 +38,9 @@ type Options struct {
 	// TryTimeout is how long an attempt waits for the answer's header if another one may
 	// follow, once it has a connection of those that the transport bounds. 0: 5 s; negative: as long as the transport.
 	TryTimeout time.Duration
+	// Pause is how long an answer may pause amid its body, streams too, before its upstream has
+	// failed and the client sees the answer break off. 0: as long as the client waits.
+	Pause time.Duration
 	// Budget is the share of requests that may be sent again; a hundred may be besides,
 	// until that share has been saved up again. 0: 0.2; negative: none.
 	Budget float64

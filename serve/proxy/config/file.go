@@ -68,7 +68,7 @@ type Upstream struct {
 	Check                              proxy.Check
 	Trust                              keyfile.Trust // how the servers are known by TLS
 	Attempts                           int
-	TryTimeout, Timeout                time.Duration
+	TryTimeout, Timeout, Pause         time.Duration
 	Budget                             float64
 	FallbackStatus                     int
 	FallbackType, FallbackBody         string
@@ -210,7 +210,7 @@ func readListener(v tree.Value) Listener {
 
 func readUpstream(v tree.Value) Upstream {
 	k := v.Object("servers", "dns", "kubernetes", "scheme", "tls", "zone", "balance", "key", "host", "eject", "panic", "check",
-		"attempts", "try_timeout", "timeout", "budget", "slow_start", "hedge", "fallback", "connections")
+		"attempts", "try_timeout", "timeout", "pause", "budget", "slow_start", "hedge", "fallback", "connections")
 	u := Upstream{
 		Scheme:     tree.OneOf(k["scheme"], "http", "https", proxy.UnencryptedHTTP2),
 		Zone:       k["zone"].Text("a name", notEmpty),
@@ -222,6 +222,7 @@ func readUpstream(v tree.Value) Upstream {
 		Attempts:   k["attempts"].Integer(1, 100),
 		TryTimeout: k["try_timeout"].Duration(0, time.Hour),
 		Timeout:    k["timeout"].Duration(time.Millisecond, 24*time.Hour),
+		Pause:      k["pause"].Duration(time.Millisecond, 24*time.Hour),
 		Budget:     k["budget"].Percent(),
 	}
 	u.noPanic = k["panic"].Is && u.Panic == 0
@@ -497,7 +498,7 @@ func (u *Upstream) pool() proxy.PoolOptions {
 func (u *Upstream) handler(f *File, p *proxy.Pool) proxy.Options {
 	o := proxy.Options{
 		Pool: p, Name: f.Name, Trusted: f.Trusted, Forwarded: f.Forwarded, Host: u.Host,
-		Attempts: u.Attempts, TryTimeout: u.TryTimeout, Budget: u.Budget, Hedge: u.Hedge,
+		Attempts: u.Attempts, TryTimeout: u.TryTimeout, Pause: u.Pause, Budget: u.Budget, Hedge: u.Hedge,
 	}
 	if u.noBudget {
 		o.Budget = -1
