@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/middleware/metrics"
 	"github.com/tarehq/tare/serve/proxy"
 	"github.com/tarehq/tare/serve/proxy/internal/routing"
 	"github.com/tarehq/tare/serve/proxy/shadow"
@@ -30,6 +31,9 @@ type Site struct {
 	// Regions opens databases of regions, see [Regions]. Nil: files that name one are
 	// refused. It is to be set before the first file is taken.
 	Regions func(Regions) (RegionFinder, error)
+	// Metrics counts and times requests by their routes. Nil: nobody does. It is to be set
+	// before the first file is taken.
+	Metrics *metrics.Metrics
 
 	serving atomic.Pointer[serving]
 	tunnels atomic.Int64 // of CONNECT
@@ -87,10 +91,13 @@ func (s *Site) Take(f *File) error {
 	h, err := f.handler(func(r Route) (http.Handler, error) {
 		r.guards = s.share(r.guards, layers)
 		return r.handler(next, shadows)
-	}, s.share(f.guards, layers), &s.tunnels)
+	}, s.around(f, layers), &s.tunnels)
 	if err != nil {
 		closeAll(fresh)
 		return err
+	}
+	if s.Metrics != nil && len(f.guards) == 0 {
+		h = s.Metrics.Middleware(h)
 	}
 	for name, e := range next {
 		if e.finder != nil {
@@ -119,6 +126,16 @@ func (s *Site) Take(f *File) error {
 func (s *Site) keeps(old *entry, u Upstream, f *File) bool {
 	u.Servers = nil
 	return reflect.DeepEqual(old.u, u) && s.file.Name == f.Name && s.file.Forwarded == f.Forwarded && reflect.DeepEqual(s.file.Trusted, f.Trusted)
+}
+
+// around are the middlewares before all routes of a file. Requests are counted within their
+// chain, which hides routes from what stands before it on net/http.
+func (s *Site) around(f *File, noted map[string]chain.Layer) []Guard {
+	all := s.share(f.guards, noted)
+	if s.Metrics != nil && len(all) > 0 {
+		all = slices.Insert(all, 0, Guard{layer: chain.Layer{Wrap: s.Metrics.Middleware}})
+	}
+	return all
 }
 
 // share returns middlewares of which those that were there are the same, and notes them

@@ -19,7 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/serve/middleware/metrics"
 	"github.com/tarehq/tare/serve/proxy/config"
+	"github.com/tarehq/tare/serve/servetest"
 )
 
 // await has a condition come true.
@@ -62,6 +64,72 @@ func TestHashByClient(t *testing.T) {
 	}
 	if len(served) != 2 {
 		t.Errorf("64 clients were served by %v, want both", served)
+	}
+}
+
+// TestCountsByRoute has requests counted by their routes, with and without middlewares before them,
+// on both engines.
+func TestCountsByRoute(t *testing.T) {
+	for _, before := range []string{"", `"trusted": ["127.0.0.0/8"], "middlewares": [{"requestid": {}}, {"ipfilter": {"deny": ["203.0.113.9"]}}], `} {
+		counted, err := metrics.New(metrics.Options{NoRuntime: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		site := &config.Site{Metrics: counted}
+		t.Cleanup(site.Close)
+		err = site.Take(parse(t, `{"listen": [{"address": ":8080"}], `+before+`
+			"upstreams": {"x": {"servers": [{"address": "`+service(t, "a")+`"}]}}, "routes": [{"path": "/api/{id}", "method": ["GET"], "upstream": "x"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, standard := servetest.NewServer(site), httptest.NewServer(site)
+		t.Cleanup(ours.Close)
+		t.Cleanup(standard.Close)
+		for _, url := range []string{ours.URL, standard.URL} {
+			for _, path := range []string{"/api/7", "/api/8", "/none"} {
+				res, err := http.Get(url + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res.Body.Close()
+			}
+		}
+		var page strings.Builder
+		await(t, "requests stay active", func() bool { // they are counted after their answers
+			page.Reset()
+			_, err := counted.WriteTo(&page)
+			return err == nil && strings.Contains(page.String(), "http_server_active_requests 0\n")
+		})
+		for _, want := range []string{
+			`_count{http_request_method="GET",http_response_status_code="200",http_route="/api/{id}"} 4`,
+			`_count{http_request_method="GET",http_response_status_code="404",http_route=""} 2`,
+		} {
+			if !strings.Contains(page.String(), want+"\n") {
+				t.Errorf("before the routes %q: want %s in\n%s", before, want, &page)
+			}
+		}
+	}
+}
+
+// TestPause has an answer that pauses for longer than its upstream's file allows break off.
+func TestPause(t *testing.T) {
+	going := make(chan struct{})
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "begun")
+		_ = http.NewResponseController(w).Flush()
+		<-going
+	}))
+	defer up.Close()
+	defer close(going)
+	url, _ := serveSite(t, parse(t, `{"listen": [{"address": ":8080"}], "routes": [{"path": "/", "upstream": "x"}],
+		"upstreams": {"x": {"pause": "100ms", "servers": [{"address": "`+up.Listener.Addr().String()+`"}]}}}`))
+	res, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if text, err := io.ReadAll(res.Body); err == nil || string(text) != "begun" {
+		t.Errorf("got %q, %v, want an answer that breaks off", text, err)
 	}
 }
 

@@ -119,6 +119,15 @@ func (a *admin) metrics(w http.ResponseWriter, _ *http.Request) {
 	family("tare_proxy_server_in_flight", "gauge", "Requests that the server is at.", func(s proxy.Status) float64 { return float64(s.InFlight) })
 	family("tare_proxy_server_attempts_total", "counter", "Attempts that were sent to the server.", func(s proxy.Status) float64 { return float64(s.Requests) })
 	family("tare_proxy_server_ejections_total", "counter", "How often the server was left alone.", func(s proxy.Status) float64 { return float64(s.Ejected) })
+	const answers = "tare_proxy_server_answers_total"
+	fmt.Fprintf(w, "# HELP %s Answers of the server to attempts, by the class of their status.\n# TYPE %s counter\n", answers, answers)
+	for _, upstream := range slices.Sorted(maps.Keys(status)) {
+		for _, s := range status[upstream] {
+			for _, class := range slices.Sorted(maps.Keys(s.Answers)) {
+				fmt.Fprintf(w, "%s{upstream=%q,server=%q,class=%q} %d\n", answers, upstream, s.Address, class, s.Answers[class])
+			}
+		}
+	}
 	const name = "tare_proxy_upstream_requests_total"
 	fmt.Fprintf(w, "# HELP %s Requests, and what became of them.\n# TYPE %s counter\n", name, name)
 	for _, upstream := range slices.Sorted(maps.Keys(counts)) {
@@ -130,6 +139,7 @@ func (a *admin) metrics(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, "%s{upstream=%q,event=%q} %d\n", name, upstream, line.event, line.n)
 		}
 	}
+	_, _ = a.site.Metrics.WriteTo(w) // fails when the client has gone
 }
 
 // drain has a server get no new requests, or get them again.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve"
+	"github.com/tarehq/tare/serve/middleware/metrics"
 	"github.com/tarehq/tare/serve/proxy/config"
 	"github.com/tarehq/tare/serve/proxy/gateway/region"
 	"github.com/tarehq/tare/serve/proxy/tunnel"
@@ -60,6 +61,9 @@ func newGateway(replaces string) (*gateway, error) {
 	g.site.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	g.site.Regions = new(opener).open
 	var err error
+	if g.site.Metrics, err = metrics.New(metrics.Options{}); err != nil {
+		return nil, err
+	}
 	if g.program, err = os.Executable(); err == nil && replaces == "" {
 		g.former, err = activated()
 	}

@@ -481,11 +481,16 @@ func TestDefaultAdmin(t *testing.T) {
 	if status, body := ask(t, socket, "GET", "/region?address=x"); status != 400 || !strings.Contains(body, "want address=") {
 		t.Errorf("the region of x: got %d %q", status, body)
 	}
-	_, page := ask(t, socket, "GET", "/metrics")
+	page := ""
+	for try := 0; try < 1000 && !strings.Contains(page, "http_server_active_requests 0\n"); try++ { // it counts after the answer
+		_, page = ask(t, socket, "GET", "/metrics")
+	}
 	for _, want := range []string{
 		`tare_proxy_server_healthy{upstream="x",server="` + service + `"} 1`,
 		`tare_proxy_server_attempts_total{upstream="x",server="` + service + `"} 1`,
 		`tare_proxy_upstream_requests_total{upstream="x",event="came"} 1`,
+		`tare_proxy_server_answers_total{upstream="x",server="` + service + `",class="2xx"} 1`,
+		`http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="200",http_route="/"} 1`,
 		"# TYPE tare_proxy_server_ejections_total counter",
 	} {
 		if !strings.Contains(page, want+"\n") {
