@@ -526,26 +526,3 @@ func TestMany(t *testing.T) {
 	}
 	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
 }
-
-func BenchmarkRoundTrip(b *testing.B) {
-	object := bytes.Repeat([]byte("x"), 1<<10)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(object) }))
-	defer s.Close()
-	standard := http.DefaultTransport.(*http.Transport).Clone()
-	standard.MaxIdleConnsPerHost = 64
-	for name, tr := range map[string]http.RoundTripper{"lean": &transport.Transport{}, "standard": standard} {
-		b.Run("transport="+name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					res, err := tr.RoundTrip(must(http.NewRequest("GET", s.URL, nil)))
-					if err != nil {
-						b.Fatal(err)
-					}
-					_, _ = io.Copy(io.Discard, res.Body)
-					res.Body.Close()
-				}
-			})
-		})
-	}
-}
