@@ -20,6 +20,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -103,6 +104,9 @@ func List(dir string) ([]Entry, error) {
 			continue
 		}
 		files, err := os.ReadDir(filepath.Join(dir, folder.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its last profile has just given way
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -160,15 +164,25 @@ func escape(name string) string {
 	}
 }
 
-// Put writes a profile, and removes the oldest if there is no room for it. Of the entry,
+// mostFreed is how many of the oldest one profile may replace where the disk is full. Others may
+// take the room that they leave.
+const mostFreed = 16
+
+// Put writes a profile, and removes the oldest if there is no room for it: in the ring, or on a
+// disk that is full before the ring is. Then write is called again. Of the entry,
 // Size and Path are set. The path is relative to the ring's folder where it is returned.
 func (r *Ring) Put(e Entry, write func(io.Writer) error) (path string, err error) {
 	path = filepath.Join(escape(e.Service), e.name())
 	e.Path = filepath.Join(r.dir, path)
-	if err := os.MkdirAll(filepath.Dir(e.Path), 0o755); err != nil {
-		return "", err
+	e.Size, err = replace(e.Path, write)
+	for n := 0; isFull(err) && n < mostFreed && len(r.files) > 0; n++ {
+		if failed := r.removeOldest(); failed != nil {
+			err = errors.Join(err, failed)
+			break
+		}
+		e.Size, err = replace(e.Path, write)
 	}
-	if e.Size, err = replace(e.Path, write); err != nil {
+	if err != nil {
 		return "", fmt.Errorf("keeping a profile of %s: %w", e.Service, err)
 	}
 	r.files = append(r.files, e)
@@ -176,8 +190,16 @@ func (r *Ring) Put(e Entry, write func(io.Writer) error) (path string, err error
 	return path, r.trim()
 }
 
-// replace writes a file beside where it is to be and moves it there.
+// isFull reports whether a disk, or what of it the user may have, is full.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// replace writes a file beside where it is to be, in a folder that it makes, and moves it there.
 func replace(path string, write func(io.Writer) error) (size int64, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return 0, err
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), temporary+"*")
 	if err != nil {
 		return 0, err
@@ -197,19 +219,23 @@ func replace(path string, write func(io.Writer) error) (size int64, err error) {
 	return info.Size(), os.Rename(f.Name(), path)
 }
 
-// trim removes the oldest until there is no more than there may be. The newest stays. A file
-// that cannot be removed goes on to take its room, and is not tried again.
+// trim removes the oldest until there is no more than there may be. The newest stays.
 func (r *Ring) trim() (err error) {
-	n := 0
-	for ; r.size > r.most && n < len(r.files)-1; n++ {
-		oldest := &r.files[n]
-		if failed := os.Remove(oldest.Path); failed != nil && !errors.Is(failed, fs.ErrNotExist) {
-			err = cmp.Or(err, failed)
-			continue
-		}
-		r.size -= oldest.room()
-		os.Remove(filepath.Dir(oldest.Path)) // if it is empty now
+	for r.size > r.most && len(r.files) > 1 {
+		err = cmp.Or(err, r.removeOldest())
 	}
-	r.files = r.files[n:]
 	return err
+}
+
+// removeOldest removes the oldest. A file that cannot be removed goes on to take its room, and
+// is not tried again.
+func (r *Ring) removeOldest() error {
+	oldest := &r.files[0]
+	r.files = r.files[1:]
+	if err := os.Remove(oldest.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.size -= oldest.room()
+	os.Remove(filepath.Dir(oldest.Path)) // if it is empty now
+	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -156,6 +158,58 @@ func TestRingStuck(t *testing.T) {
 	if all, err := ring.List(dir); err != nil || len(all) != 1 || !all[0].Begun.Equal(entry(4).Begun) {
 		t.Errorf("got %v, %v, want the last profile alone", all, err)
 	}
+}
+
+// TestRingFull has the oldest give way also where the disk is full before the ring is, and says so
+// where that does not help.
+func TestRingFull(t *testing.T) {
+	dir := t.TempDir()
+	r, err := ring.Open(dir, ring.Least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const fit = 4 // profiles on the disk
+	add := func(i int) error {
+		_, err := r.Put(ring.Entry{Service: fmt.Sprintf("shop%d", i%2), Build: "b", Begun: noon.Add(time.Duration(i) * time.Minute)}, func(w io.Writer) error {
+			_, err := io.WriteString(w, "profile")
+			if all, listed := ring.List(dir); listed != nil || len(all) >= fit {
+				return errors.Join(err, listed, &fs.PathError{Op: "write", Path: dir, Err: syscall.ENOSPC})
+			}
+			return err
+		})
+		return err
+	}
+	const many = 3 * fit
+	for i := range many {
+		if err := add(i); err != nil {
+			t.Fatalf("profile %d: %v", i, err)
+		}
+	}
+	check := func(want int) {
+		t.Helper()
+		all, err := ring.List(dir)
+		if err != nil || len(all) != want {
+			t.Fatalf("got %v, %v, want %d profiles", all, err, want)
+		}
+		for i, e := range all {
+			if begun := noon.Add(time.Duration(many-want+i) * time.Minute); !e.Begun.Equal(begun) || e.Size != int64(len("profile")) {
+				t.Errorf("profile %d: got %+v, want the whole one of %s", i, e, begun)
+			}
+		}
+	}
+	check(fit)
+	full := ring.Entry{Service: "shop", Build: "b", Begun: noon}
+	if _, err := r.Put(full, func(io.Writer) error { return syscall.ENOSPC }); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("on a disk that stays full: got %v, want the reason", err)
+	}
+	broken := errors.New("no more")
+	if err := add(many - 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Put(full, func(io.Writer) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v, want the error of who wrote", err)
+	}
+	check(1)
 }
 
 func TestRingTooSmall(t *testing.T) {

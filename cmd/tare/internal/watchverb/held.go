@@ -107,7 +107,7 @@ func (o *output) put(h *held) error {
 		return nil
 	}
 	path, err := o.ring.Put(ring.Entry{Service: h.Service, Build: h.ID, Begun: h.begun, Duration: h.Window.Duration}, func(w io.Writer) error {
-		_, err := b.WriteTo(w)
+		_, err := w.Write(b.Bytes()) // again, if the disk was full
 		return err
 	})
 	if err == nil {
