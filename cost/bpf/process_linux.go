@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -92,7 +90,7 @@ func (all programs) process(pid int) (*process, error) {
 	if p.exe, err = os.Readlink(task.Path(pid, "exe")); err != nil {
 		return nil, gone(err)
 	}
-	p.name = filepath.Base(strings.TrimSuffix(p.exe, " (deleted)"))
+	p.name = task.ProgramName(p.exe)
 	if p.maps, err = task.Maps(pid); err != nil {
 		return nil, gone(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -277,7 +276,7 @@ func (f *finder) program(pid int) (Build, error) {
 		if err != nil {
 			return Build{}, err
 		}
-		b.Service = filepath.Base(strings.TrimSuffix(name, " (deleted)"))
+		b.Service = task.ProgramName(name)
 	}
 	f.programs[of] = b
 	return b, nil
@@ -336,7 +335,7 @@ func environment(pid int, name string) string {
 	}
 	for entry := range strings.SplitSeq(string(text), "\x00") {
 		value, ok := strings.CutPrefix(entry, name+"=")
-		if ok && len(value) <= longest && strings.ToValidUTF8(value, "") == value && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' }) {
+		if ok && len(value) <= longest && task.Printable(value) == value {
 			return value
 		}
 	}

@@ -77,7 +77,7 @@ func TestExec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := filepath.Join(t.TempDir(), "other")
+	other := filepath.Join(t.TempDir(), "an\nother\xff\x1b[1m") // whoever starts a program names its file
 	if err := os.WriteFile(other, self, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestExec(t *testing.T) {
 	if !before.gone || f.ended() {
 		t.Error("want what it was gone, and the process not ended")
 	}
-	if n := find(); n != 1 || f.latest(pid).Service != "other" || f.latest(pid).id == before.id {
+	if n := find(); n != 1 || f.latest(pid).Service != "an\ufffdother\ufffd\ufffd[1m" || f.latest(pid).id == before.id {
 		t.Errorf("%d processes found, %+v, want what it runs now", n, f.latest(pid))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/capture"
+	"github.com/tarehq/tare/internal/task"
 )
 
 // poll has a service profile itself for a part of each interval: its profiler costs it
@@ -100,7 +101,7 @@ func (p *poll) build() Build {
 	if b, ok := p.find.build(p.pid); ok {
 		return b
 	}
-	b := Build{Service: p.seen.CPU.Program(), ID: p.seen.CPU.BuildID()}
+	b := Build{Service: task.Printable(p.seen.CPU.Program()), ID: p.seen.CPU.BuildID()}
 	if b.Service == "" {
 		b.Service = p.target.Name
 	}
