@@ -185,13 +185,14 @@ func (p *pass) begin() {
 }
 
 // missed is the last tick that has come and had no run, and takes it for dealt with. A
-// schedule that is new counts from now.
+// schedule that is new counts from now. So does one that is through with more than the next tick:
+// the clock was ahead, and no run would begin until it is there again.
 func (p *pass) missed() (tick time.Time, due bool) {
 	if p.plan.schedule == nil {
 		return time.Time{}, false
 	}
-	text := p.plan.zone.String() + " " + p.res.Plan().Schedule
-	if p.status.ScheduledThrough == nil || p.status.Schedule != text {
+	text, through, next := p.plan.zone.String()+" "+p.res.Plan().Schedule, p.status.ScheduledThrough, p.plan.nextAfter(p.now)
+	if through == nil || p.status.Schedule != text || !next.IsZero() && through.After(next) {
 		p.status.ScheduledThrough, p.status.Schedule = &metav1.Time{Time: p.now}, text
 	}
 	if tick, due = p.plan.lastTick(p.status.ScheduledThrough.Time, p.now); due {

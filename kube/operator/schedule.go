@@ -64,19 +64,24 @@ func parsePlan(s *v1alpha1.RunSpec) (schedulePlan, error) {
 // nextAfter is the first tick after a time; zero if there is none within five years.
 func (p *schedulePlan) nextAfter(t time.Time) time.Time { return p.schedule.Next(t.In(p.zone)) }
 
-// mostTicks bounds how many missed ticks are passed over at once: those of two months, at one
-// a minute.
-const mostTicks = 100_000
+// farthest is how far back a tick is looked for: ticks that are farther apart nextAfter does not
+// find either.
+const farthest = 5 * 366 * 24 * time.Hour
 
 // lastTick is the last tick after from that is not after now. Those before it were missed,
-// and are not made up for.
+// and are not made up for. It looks back from now, twice as far each time: where a clock was
+// wrong, from may be decades ago.
 func (p *schedulePlan) lastTick(from, now time.Time) (tick time.Time, due bool) {
-	for range mostTicks {
-		next := p.nextAfter(from)
-		if next.IsZero() || next.After(now) {
-			break
+	if oldest := now.Add(-farthest); from.Before(oldest) {
+		from = oldest
+	}
+	for back, start := time.Minute, now; !due && start.After(from); back *= 2 {
+		if start = now.Add(-back); start.Before(from) {
+			start = from
 		}
-		from, tick, due = next, next, true
+		for next := p.nextAfter(start); !next.IsZero() && !next.After(now); next = p.nextAfter(next) {
+			tick, due = next, true
+		}
 	}
 	return tick, due
 }

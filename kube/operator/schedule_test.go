@@ -57,12 +57,58 @@ func TestLastTick(t *testing.T) {
 			t.Errorf("after %v: got %v, %t, want that after %v", after, tick, due, want)
 		}
 	}
+	for _, tt := range []struct{ schedule, from, want string }{ // at 12:00:30
+		{"* * * * *", "1970-01-01T00:00:00Z", "2026-03-01T12:00:00Z"},
+		{"0 3 * * *", "2024-01-01T00:00:00Z", "2026-03-01T03:00:00Z"},
+		{"* * * 1 *", "2024-01-01T00:00:00Z", "2026-01-31T23:59:00Z"},
+		{"0 0 29 2 *", "1970-01-01T00:00:00Z", "2024-02-29T00:00:00Z"},
+	} {
+		p, err := parsePlan(&v1alpha1.RunSpec{Schedule: tt.schedule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		since, err := time.Parse(time.RFC3339, tt.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tick, due := p.lastTick(since, from.Add(30*time.Second)); !due || tick.Format(time.RFC3339) != tt.want {
+			t.Errorf("%q, last at %s: got %v, %t, want %s", tt.schedule, tt.from, tick, due, tt.want)
+		}
+	}
 	never, err := parsePlan(&v1alpha1.RunSpec{Schedule: "0 0 30 2 *"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if tick, due := never.lastTick(from, from.AddDate(10, 0, 0)); due || !never.nextAfter(from).IsZero() {
 		t.Errorf("on the 30th of February: got %v", tick)
+	}
+}
+
+// TestClockAhead sets a clock right that was four years ahead: the schedule goes on. One that
+// differs by seconds from that of the operator before begins no run twice.
+func TestClockAhead(t *testing.T) {
+	res := kinds()["LoadTest"]()
+	*res.Plan() = v1alpha1.RunSpec{Schedule: "*/10 * * * *"}
+	plan, err := parsePlan(res.Plan())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ now, want string }{
+		{"2030-03-01T12:34:56Z", ""},
+		{"2026-03-01T12:05:00Z", ""},
+		{"2026-03-01T12:10:01Z", "2026-03-01T12:10:00Z"},
+		{"2026-03-01T12:09:58Z", ""},
+		{"2026-03-01T12:10:02Z", ""},
+		{"2026-03-01T12:20:00Z", "2026-03-01T12:20:00Z"},
+	} {
+		now, err := time.Parse(time.RFC3339, tt.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &pass{res: res, status: res.Report(), plan: plan, now: now}
+		if tick, due := p.missed(); due != (tt.want != "") || due && tick.Format(time.RFC3339) != tt.want {
+			t.Errorf("at %s: got a run of %v, due %t, want one of %q", tt.now, tick, due, tt.want)
+		}
 	}
 }
 
