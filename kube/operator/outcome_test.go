@@ -10,6 +10,9 @@ import (
 
 	"github.com/tarehq/tare/kube/api/v1alpha1"
 	"github.com/tarehq/tare/kube/operator/headline"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func TestMerge(t *testing.T) {
@@ -75,12 +78,17 @@ func TestReadKubeconfig(t *testing.T) {
 }
 
 func TestClassify(t *testing.T) {
+	forbidden := func(why string) error {
+		return apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "shop-l1", errors.New(why))
+	}
 	for _, tt := range []struct {
 		err    error
 		reason string
 		waits  bool
 	}{
 		{fmt.Errorf("asking: %w", errMissingRights), reasonRights, true},
+		{forbidden("User \"tare\" cannot create resource \"jobs\""), reasonRights, true},
+		{fmt.Errorf("starting run shop-l1: %w", forbidden("exceeded quota: few, requested: count/jobs.batch=1, used: count/jobs.batch=2, limited: count/jobs.batch=2")), reasonQuota, true},
 		{errTerminating, reasonConflict, true},
 		{fmt.Errorf("%w: there is no Secret west", errNoKubeconfig), reasonUnreachable, true},
 		{errors.New("spec is wrong"), reasonFailed, false},
@@ -95,5 +103,37 @@ func TestClassify(t *testing.T) {
 		t.Error("somebody listens on port 1")
 	} else if reason, waits := classify(fmt.Errorf("applying: %w", err)); reason != reasonUnreachable || !waits {
 		t.Errorf("%v: got %s, %t, want it unreachable", err, reason, waits)
+	}
+}
+
+// TestJudge gives a run up after a while: sooner for want of a right than for want of room in a
+// quota, which other runs may give back.
+func TestJudge(t *testing.T) {
+	quota := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "x", errors.New("exceeded quota: few"))
+	for _, tt := range []struct {
+		err           error
+		waits, giveUp time.Duration
+		reason        string
+	}{
+		{errMissingRights, patience, patience + time.Second, reasonRights},
+		{quota, patience + time.Second, beginTime + time.Second, reasonQuota},
+	} {
+		begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+		p, c := &pass{}, &v1alpha1.ClusterRun{Name: "west", Phase: v1alpha1.Preparing}
+		for _, after := range []time.Duration{0, tt.waits, tt.giveUp} {
+			p.now = begun.Add(after)
+			p.judge(c, tt.err)
+			if want := after == tt.giveUp; c.Phase.Ended() != want || c.Reason != tt.reason {
+				t.Errorf("%v, after %v: got %s for %q, want it given up: %t, for %q", tt.err, after, c.Phase, c.Reason, want, tt.reason)
+			}
+		}
+		if len(p.later) != 1 {
+			t.Errorf("%v: %d events, want one", tt.err, len(p.later))
+		}
+		waiting := &v1alpha1.ClusterRun{Phase: v1alpha1.Preparing}
+		p.judge(waiting, tt.err)
+		if p.judge(waiting, nil); waiting.Reason != "" || waiting.WaitsSince != nil {
+			t.Errorf("%v is over: got %+v, want nothing of it left", tt.err, waiting)
+		}
 	}
 }

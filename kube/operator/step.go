@@ -41,6 +41,7 @@ const (
 const (
 	reasonUnreachable = "Unreachable"
 	reasonRights      = "MissingRights"
+	reasonQuota       = "QuotaExceeded"
 	reasonNotReady    = "SpecimenNotReady"
 	reasonPods        = "PodsNotRunning"
 	reasonUnfit       = "Unfit" // what is measured should be doubted
@@ -120,18 +121,19 @@ func (p *pass) judge(c *v1alpha1.ClusterRun, err error) {
 	}
 	if err == nil {
 		switch c.Reason {
-		case reasonUnreachable, reasonRights, reasonConflict:
+		case reasonUnreachable, reasonRights, reasonQuota, reasonConflict:
 			c.WaitsSince, c.Reason, c.Message = nil, "", ""
 		}
 		return
 	}
 	reason, known := classify(err)
-	if c.Reason != reason && (reason == reasonUnreachable || reason == reasonRights) {
+	if c.Reason != reason && known && reason != reasonConflict {
 		p.say(corev1.EventTypeWarning, reason, "cluster %s: %v", c.Name, err)
 	}
-	waited := p.wait(c, reason, err.Error()) > patience
+	since := p.wait(c, reason, err.Error())
+	waited := since > patience
 	switch {
-	case !known:
+	case !known, reason == reasonQuota && since > beginTime:
 		p.end(c, v1alpha1.Failed, reason, err.Error())
 	case reason == reasonUnreachable && c.Phase != v1alpha1.Running && waited:
 		p.end(c, v1alpha1.Unreachable, reason, err.Error())
@@ -299,6 +301,8 @@ func classify(err error) (reason string, waitingHelps bool) {
 	var network net.Error
 	var address *url.Error
 	switch {
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"): // other runs may give room
+		return reasonQuota, true
 	case errors.Is(err, errMissingRights), apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return reasonRights, true
 	case errors.Is(err, errTerminating), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
