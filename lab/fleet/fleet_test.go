@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -275,6 +277,24 @@ func TestHostileFrames(t *testing.T) {
 	job := `{"kind":"job"}`
 	if kind, text, err := speak(addr, security, frame(uint32(4+len(job)), uint32(len(job)), job)); err != nil || kind != "refuse" || !strings.Contains(text, "hello") {
 		t.Errorf("a job without a greeting: %s %q, %v; want it refused", kind, text, err)
+	}
+	mustConnect(t, dir, addr)
+}
+
+// Connections of a host that begin no handshake keep no coordinator on another host out.
+func TestStalledHandshakes(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: needs 127.0.0.2 to be this host, as it is on Linux")
+	}
+	dir, mine := makeCerts(t)
+	addr := startAgent(t, mine, agent.Config{Allow: []string{"127.0.0.1:*"}})
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	for range 100 {
+		conn, err := from.DialContext(t.Context(), "tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
 	}
 	mustConnect(t, dir, addr)
 }

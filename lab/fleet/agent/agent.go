@@ -23,9 +23,13 @@ import (
 )
 
 const (
-	shakeWithin   = 5 * time.Second // a TLS handshake
-	drainFor      = time.Second     // what a refused peer still sends is read
-	mostHandshake = 16              // under way at once; further connections are closed
+	shakeWithin = 5 * time.Second // a TLS handshake
+	drainFor    = time.Second     // what a refused peer still sends is read
+
+	// Handshakes under way at once; further connections are closed. Whoever has no certificate
+	// cannot keep a coordinator on another host out alone.
+	mostShaking   = 64
+	mostOfOneHost = 8
 )
 
 // Agent makes loads for one coordinator at a time. Safe for concurrent use.
@@ -35,10 +39,10 @@ type Agent struct {
 	version string
 	log     *slog.Logger
 	base    time.Time // from which its clock counts
-	shaking chan struct{}
 
-	mu   sync.Mutex
-	held string // the coordinator's address; "" while there is none
+	mu      sync.Mutex
+	held    string         // the coordinator's address; "" while there is none
+	shaking map[string]int // handshakes under way, by the peer's host
 }
 
 // New returns an agent of tare's version. config.Certs is not read: security is what
@@ -49,7 +53,7 @@ func New(config Config, security *tls.Config, version string, log *slog.Logger) 
 	}
 	return &Agent{
 		config: config, tls: security, version: version, log: log, base: time.Now(),
-		shaking: make(chan struct{}, mostHandshake),
+		shaking: map[string]int{},
 	}, nil
 }
 
@@ -76,13 +80,47 @@ func (a *Agent) Serve(ctx context.Context, listener net.Listener) error {
 			}
 			continue
 		}
-		select {
-		case a.shaking <- struct{}{}:
+		if a.admit(conn) {
 			sessions.Go(func() { a.serve(ctx, conn) })
-		default:
+		} else {
 			conn.Close()
 		}
 	}
+}
+
+// admit counts a handshake, unless too many are under way.
+func (a *Agent) admit(conn net.Conn) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := 0
+	for _, n := range a.shaking {
+		all += n
+	}
+	host := hostOf(conn)
+	if all >= mostShaking || a.shaking[host] >= mostOfOneHost {
+		return false
+	}
+	a.shaking[host]++
+	return true
+}
+
+// shaken counts a handshake no longer.
+func (a *Agent) shaken(conn net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	host := hostOf(conn)
+	if a.shaking[host]--; a.shaking[host] == 0 {
+		delete(a.shaking, host)
+	}
+}
+
+// hostOf is the address of a peer, without its port.
+func hostOf(conn net.Conn) string {
+	peer := conn.RemoteAddr().String()
+	if host, _, err := net.SplitHostPort(peer); err == nil {
+		return host
+	}
+	return peer
 }
 
 // serve serves one connection.
@@ -96,7 +134,7 @@ func (a *Agent) serve(ctx context.Context, conn net.Conn) {
 		a.log.Warn("refused", "peer", peer, "error", err)
 		drain(conn)
 	}
-	<-a.shaking
+	a.shaken(conn)
 	if err != nil {
 		return
 	}
