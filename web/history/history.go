@@ -38,6 +38,9 @@ type Index struct {
 	writing sync.Mutex
 }
 
+// mostConnections to the database are open at one time. A server has few for all its clients.
+const mostConnections = 8
+
 // version is that of the tables. Tables of another version are made anew.
 const version = "2"
 
@@ -78,6 +81,7 @@ func Open(ctx context.Context, root, source string) (*Index, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the index %s: %w", shown, err)
 	}
+	db.SetMaxOpenConns(mostConnections)
 	x := &Index{root: root, db: db}
 	if err := x.prepare(ctx); err != nil {
 		db.Close()

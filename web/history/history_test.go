@@ -1,8 +1,10 @@
 package history_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/studies"
 	"github.com/tarehq/tare/web/history"
@@ -137,6 +140,40 @@ func tryIndex(t *testing.T, open func(t *testing.T, root string) *history.Index)
 	if c := fill(t, x); c.Added != 6 {
 		t.Errorf("built anew: found %+v, want 6 runs", c)
 	}
+	tryHostile(t, x, root)
+}
+
+// tryHostile adds a run with names that are too long for an index and stand there twice. It does not
+// keep another from being read after it.
+func tryHostile(t *testing.T, x *history.Index, root string) {
+	t.Helper()
+	names := []string{historytest.Write(t, root, historytest.Run{Day: 20}), historytest.Write(t, root, historytest.Run{Day: 19})}
+	path := filepath.Join(root, names[0], "manifest.json")
+	var m record.Manifest
+	if err := json.Unmarshal(read(t, path), &m); err != nil {
+		t.Fatal(err)
+	}
+	rng, long := rand.New(rand.NewPCG(1, 2)), ""
+	for range 10_000 {
+		long += string(rune('Ā' + rng.IntN(256))) // which no database compresses to a tenth
+	}
+	m.Study.Name, m.Study.Title, m.Outcome = long, long, long
+	m.Study.Workloads = append(m.Study.Workloads, m.Study.Workloads[0])
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, path, string(text))
+	fill(t, x)
+	for _, name := range names {
+		r, err := x.Run(t.Context(), name)
+		if err != nil || r.Headline == "" || r.Reason != "" || len(r.Study)+len(r.Outcome) > 600 {
+			t.Errorf("%s: got a study's name of %d bytes, headline %q, unreadable because of %q, %v; want it read, and names cut", name, len(r.Study), r.Headline, r.Reason, err)
+		}
+		if choices, err := x.Choices(t.Context(), r.Study); err != nil || len(choices) == 0 {
+			t.Errorf("%s: its study can be followed by %v, %v, want something", name, choices, err)
+		}
+	}
 }
 
 func read(t testing.TB, path string) []byte {
@@ -193,7 +230,9 @@ func TestFollow(t *testing.T) {
 func TestOpen(t *testing.T) {
 	root, other := t.TempDir(), t.TempDir()
 	file := filepath.Join(t.TempDir(), "x.db")
-	openAt(t, root, file)
+	if n := history.MostConnections(openAt(t, root, file)); n < 2 || n > 20 {
+		t.Errorf("the index may open %d connections, want few: a server has a hundred for all its clients", n)
+	}
 	for name, c := range map[string]struct{ root, source, want string }{
 		"another folder's": {other, file, "name another database"},
 		"no folder":        {filepath.Join(root, "none"), file, "there is no folder"},

@@ -162,6 +162,32 @@ func clean(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 }
 
+// Bounds of what is kept of a run's texts, in bytes. Whoever wrote the run chose them, an index of
+// PostgreSQL takes no names much longer, and lists show them all.
+const (
+	mostName = 250
+	mostText = 4000
+)
+
+// cleanName is a name as every database takes it.
+func cleanName(name string) string { return cut(clean(name), mostName) }
+
+// cleanText is another text as every database takes it.
+func cleanText(text string) string { return cut(clean(text), mostText) }
+
+// cut leaves so many bytes of a text at most: its beginning, and a sign that there was more.
+func cut(text string, most int) string {
+	const more = "…"
+	if len(text) <= most {
+		return text
+	}
+	n := most - len(more)
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + more
+}
+
 // nanoseconds is a time as the index keeps it; 0 of none, and of years that it cannot hold.
 func nanoseconds(t time.Time) int64 {
 	if t.Year() < 1970 || t.Year() > 2200 {
@@ -189,7 +215,7 @@ func (x *Index) write(ctx context.Context, rows []row) error {
 			if r.Err != nil {
 				reason = x.Explain(r.Err)
 			}
-			if _, err := insert.ExecContext(ctx, r.name, r.stamp, nanoseconds(r.touched), clean(r.Study), nanoseconds(r.Started), clean(r.Outcome), r.Trials, clean(reason)); err != nil {
+			if _, err := insert.ExecContext(ctx, r.name, r.stamp, nanoseconds(r.touched), cleanName(r.Study), nanoseconds(r.Started), cleanName(r.Outcome), r.Trials, cleanText(reason)); err != nil {
 				return err
 			}
 		}
@@ -309,30 +335,31 @@ func (x *Index) keep(ctx context.Context, tx *sql.Tx, f found) error {
 		}
 	}
 	if f.err != nil {
-		_, err := tx.ExecContext(ctx, `UPDATE tare_runs SET reason = $1 WHERE name = $2`, clean(x.Explain(f.err)), f.name)
+		_, err := tx.ExecContext(ctx, `UPDATE tare_runs SET reason = $1 WHERE name = $2`, cleanText(x.Explain(f.err)), f.name)
 		return err
 	}
 	m := &f.a.Manifest
 	control, _ := split(m.Study.Control)
 	_, err = tx.ExecContext(ctx, `UPDATE tare_runs SET title = $1, headline = $2, quick = $3, ranked = $4, tare = $5, machine = $6,
 		control = $7, control_build = $8, metric = $9, workload = $10, command = $11 WHERE name = $12`,
-		clean(m.Study.Title), clean(f.a.Headline), number(m.Quick), ranked(f.a), clean(m.Tare), clean(fact(m, "cpu")),
-		clean(control), clean(m.Programs[m.Study.Control].BuildID), clean(m.Study.Primary.Metric), clean(m.Study.Primary.Workload), clean(report.ShellLine(m.Command)), f.name)
+		cleanText(m.Study.Title), cleanText(f.a.Headline), number(m.Quick), ranked(f.a), cleanName(m.Tare), cleanName(fact(m, "cpu")), cleanName(control),
+		cleanName(m.Programs[m.Study.Control].BuildID), cleanName(m.Study.Primary.Metric), cleanName(m.Study.Primary.Workload), cleanText(report.ShellLine(m.Command)), f.name)
 	if err != nil {
 		return err
 	}
 	return keepFindings(ctx, tx, f.name, f.a)
 }
 
-// keepFindings adds a run's ratios and verdicts on claims.
+// keepFindings adds a run's ratios and verdicts on claims. Of two workloads or claims of one name
+// the first counts.
 func keepFindings(ctx context.Context, tx *sql.Tx, name string, a *verdict.Analysis) error {
 	for _, s := range seriesOf(a) {
 		points, err := json.Marshal(s.points)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO tare_series (run, workload, metric, floor, points) VALUES ($1, $2, $3, $4, $5)`,
-			name, clean(s.workload), s.metric, s.floor, clean(string(points))); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO tare_series (run, workload, metric, floor, points) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (run, workload, metric) DO NOTHING`,
+			name, cleanName(s.workload), cleanName(s.metric), s.floor, clean(string(points))); err != nil {
 			return err
 		}
 	}
@@ -343,7 +370,7 @@ func keepFindings(ctx context.Context, tx *sql.Tx, name string, a *verdict.Analy
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `INSERT INTO tare_claims (run, claim, verdict, sentence, rule) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (run, claim) DO NOTHING`,
-			name, clean(c.ID), clean(string(c.Verdict)), clean(c.Sentence), clean(rule)); err != nil {
+			name, cleanName(c.ID), cleanName(string(c.Verdict)), cleanText(c.Sentence), clean(rule)); err != nil {
 			return err
 		}
 	}
