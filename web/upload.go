@@ -51,20 +51,45 @@ func (s *Site) upload(w http.ResponseWriter, r *http.Request) error {
 	defer s.adding.Unlock()
 	c := http.NewResponseController(w)
 	deadline := time.Now().Add(sendFor)
-	if err := errors.Join(c.SetReadDeadline(deadline), c.SetWriteDeadline(deadline.Add(time.Minute))); err != nil {
+	if err := c.SetWriteDeadline(deadline.Add(time.Minute)); err != nil {
 		return err
 	}
-	name, err := s.add(http.MaxBytesReader(w, r.Body, mostSent))
+	name, err := s.add(http.MaxBytesReader(w, &arriving{r.Body, c, deadline, s.patience}, mostSent))
 	if err != nil {
 		return err
 	}
-	if _, err := s.o.Index.Sync(r.Context()); err != nil {
-		return err
+	if _, err := s.o.Index.Sync(r.Context()); err != nil { // the run has its place: Follow takes it over
+		s.o.Log.Error("updating the index", "error", err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Location", links.Run(name))
 	w.WriteHeader(http.StatusCreated)
 	return json.NewEncoder(w).Encode(map[string]string{"run": name, "path": links.Run(name)})
+}
+
+// arriving is an archive on its way. Others wait for it, so it is given up once nothing comes.
+type arriving struct {
+	io.ReadCloser
+	c        *http.ResponseController
+	deadline time.Time
+	patience time.Duration // until the next bytes come
+}
+
+func (a *arriving) Read(p []byte) (int, error) {
+	next := time.Now().Add(a.patience)
+	if next.After(a.deadline) {
+		next = a.deadline
+	}
+	if err := a.c.SetReadDeadline(next); err != nil {
+		return 0, err
+	}
+	n, err := a.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) { // from now on the server reads, to see whether the client is there
+		if failed := a.c.SetReadDeadline(time.Time{}); failed != nil {
+			err = failed
+		}
+	}
+	return n, err
 }
 
 // add unpacks an archive beside the runs, reads it as a run, and only then gives it its

@@ -64,6 +64,7 @@ type Site struct {
 	pages *template.Template
 
 	analyses analyses
+	patience time.Duration // within which a page is made, or more of an archive comes
 	streams  chan struct{} // a place for each live view
 	turns    chan struct{} // a place for each page that is made of much
 	adding   sync.Mutex    // one upload at a time
@@ -73,6 +74,10 @@ type Site struct {
 const (
 	mostStreams = 64 // live views at one time
 	mostTurns   = 2  // pages of profiles or of series that are made at one time
+
+	// patience is less than a server takes to write an answer: a database that is cut off says
+	// nothing for a quarter of an hour.
+	patience = 30 * time.Second
 )
 
 // New returns the site of an index.
@@ -80,7 +85,7 @@ func New(o Options) *Site {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{o: o, mux: http.NewServeMux(), token: sha256.Sum256([]byte(o.Token)), streams: make(chan struct{}, mostStreams), turns: make(chan struct{}, mostTurns),
+	s := &Site{o: o, mux: http.NewServeMux(), token: sha256.Sum256([]byte(o.Token)), patience: patience, streams: make(chan struct{}, mostStreams), turns: make(chan struct{}, mostTurns),
 		pages: template.Must(template.New("page").Parse(pageSource)), claims: sync.OnceValues(readClaims)}
 	s.analyses.places = make(chan struct{}, mostAnalyses)
 	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request) error{
@@ -89,23 +94,37 @@ func New(o Options) *Site {
 		"GET /runs/{run}/report": s.showReport,
 		"GET /runs/{run}/cost":   s.showCost,
 		"GET /runs/{run}/live":   s.showLive,
-		"GET /runs/{run}/events": s.streamEvents,
 		"GET /studies":           s.listStudies,
 		"GET /studies/{study}":   s.showStudy,
 		"GET /compare":           s.compare,
 		"GET /compare/owners":    s.compareOwners,
 		"GET /claims":            s.listClaims,
 		"GET /leaderboard":       s.showLeaders,
-		"POST /upload":           s.upload,
 		"GET /style.css":         asset("text/css; charset=utf-8", doc.Style()+pageStyle),
 		"GET /live.js":           asset("text/javascript; charset=utf-8", liveScript),
 		"/": func(http.ResponseWriter, *http.Request) error {
 			return problem{http.StatusNotFound, "There is no such page."}
 		},
 	} {
-		s.mux.HandleFunc(pattern, s.answer(h))
+		s.mux.HandleFunc(pattern, s.answer(s.inTime(h)))
 	}
+	s.mux.HandleFunc("GET /runs/{run}/events", s.answer(s.streamEvents))
+	s.mux.HandleFunc("POST /upload", s.answer(s.upload))
 	return s
+}
+
+// inTime gives a page up that takes too long.
+func (s *Site) inTime(h func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), s.patience)
+		defer cancel()
+		err := h(w, r.WithContext(ctx))
+		if errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil {
+			s.o.Log.Error("a page took too long", "path", r.URL.Path, "error", err)
+			return problem{http.StatusServiceUnavailable, "This page took too long: the machine or its database is busy. Try again."}
+		}
+		return err
+	}
 }
 
 // asset answers with a file that comes with the program.
@@ -186,8 +205,8 @@ func (s *Site) answer(h func(http.ResponseWriter, *http.Request) error) http.Han
 
 // fail answers with what went wrong.
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		return // nobody reads it
+	if r.Context().Err() != nil && r.Method != http.MethodPost {
+		return // nobody reads it; but who stopped sending may still read
 	}
 	var p problem
 	switch {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -247,6 +248,63 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// send uploads an archive and returns the answer.
+func send(t *testing.T, server, auth string, body []byte) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest("POST", server+"/upload", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if auth != "" {
+		r.Header.Set("Authorization", auth)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// TestUploadTroubled gives an upload up of which nothing comes any more, since others wait for it,
+// and takes a run while the database is away: its folder is there.
+func TestUploadTroubled(t *testing.T) {
+	root := t.TempDir()
+	s := serve(t, root)
+	run, err := os.ReadFile(filepath.Join("..", "lab", "report", "testdata", "runs", "nesting.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := s.Config.Handler.(*web.Site)
+	web.SetPatience(pages, 100*time.Millisecond)
+	conn, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST /upload HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 1000\r\n\r\nPK", token)
+	if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || res.StatusCode != 400 {
+		t.Fatalf("an upload of which nothing comes any more: got %v, %v, want it given up", res, err)
+	}
+	web.SetPatience(pages, time.Minute)
+	if err := s.index.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if status, text := send(t, s.URL, "Bearer "+token, run); status != 201 {
+		t.Errorf("without a database: got %d %q, want the run taken", status, text)
+	}
+	if all, err := record.List(root); err != nil || len(all) != 1 {
+		t.Errorf("without a database: the folder holds %v, %v, want the run", all, err)
+	}
+}
+
 func TestUpload(t *testing.T) {
 	root := t.TempDir()
 	s := serve(t, root)
@@ -263,26 +321,6 @@ func TestUpload(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	send := func(server, auth string, body []byte) (int, string) {
-		t.Helper()
-		r, err := http.NewRequest("POST", server+"/upload", bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if auth != "" {
-			r.Header.Set("Authorization", auth)
-		}
-		res, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		text, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res.StatusCode, string(text)
-	}
 	for _, c := range []struct {
 		name, auth string
 		body       []byte
@@ -297,7 +335,7 @@ func TestUpload(t *testing.T) {
 		{"a run", "Bearer " + token, run, 201, `"path":"/runs/`},
 		{"again", "Bearer " + token, run, 409, "already"},
 	} {
-		if status, text := send(s.URL, c.auth, c.body); status != c.want || !strings.Contains(text, c.text) || strings.Contains(text, root) {
+		if status, text := send(t, s.URL, c.auth, c.body); status != c.want || !strings.Contains(text, c.text) || strings.Contains(text, root) {
 			t.Errorf("%s: got %d %q, want %d with %q", c.name, status, text, c.want, c.text)
 		}
 	}
@@ -313,7 +351,7 @@ func TestUpload(t *testing.T) {
 	}
 	closed := httptest.NewServer(web.New(web.Options{Index: s.index}))
 	defer closed.Close()
-	if status, text := send(closed.URL, "Bearer ", run); status != 403 || !strings.Contains(text, "--upload-token-file") {
+	if status, text := send(t, closed.URL, "Bearer ", run); status != 403 || !strings.Contains(text, "--upload-token-file") {
 		t.Errorf("without a token of its own: got %d %q, want 403 and how to allow it", status, text)
 	}
 }
@@ -431,6 +469,13 @@ func TestTurns(t *testing.T) {
 		}
 		cancel()
 	}
+	web.SetPatience(pages, 100*time.Millisecond)
+	for _, path := range paths {
+		if w := ask(t.Context(), path); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "took too long") {
+			t.Errorf("%s: got %d %q, want it given up", path, w.Code, w.Body)
+		}
+	}
+	web.SetPatience(pages, time.Minute)
 	give()
 	for _, path := range paths {
 		if w := ask(t.Context(), path); w.Code != http.StatusOK || w.Body.Len() == 0 {
