@@ -1,9 +1,12 @@
 package lab_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -63,5 +66,25 @@ func TestAnswersWaitForRoutes(t *testing.T) {
 	}
 	if len(all) != 2 || all[0].Status != http.StatusOK || all[1].Status != http.StatusTeapot {
 		t.Errorf("got %+v, want statuses 200 and 418", all)
+	}
+}
+
+// Scripts that are the same may run what lies beside them, which may differ.
+func TestSameScriptsAreNoTwins(t *testing.T) {
+	s := small(t, "ok", "ok")
+	for i := range s.Arms {
+		path := filepath.Join(t.TempDir(), "run")
+		if err := os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\nexec '%s'\n", s.Arms[i].Command[0]), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.Arms[i].Command = []string{path}
+	}
+	o := lab.Options{Study: s, Builder: &arm.Builder{Cache: t.TempDir()}}
+	if all, err := lab.Answers(t.Context(), o); err != nil || len(all) != 2 {
+		t.Errorf("in two folders: got %d answers, %v, want one of each", len(all), err)
+	}
+	s.Arms[1].Command = s.Arms[0].Command
+	if _, err := lab.Answers(t.Context(), o); !errors.As(err, new(*lab.EqualError)) {
+		t.Errorf("one and the same: got %v, want that there is nothing to compare", err)
 	}
 }

@@ -267,6 +267,9 @@ func (r *runner) refuseTwins() error {
 	for _, a := range r.Study.Arms {
 		p := r.programs[a.Name]
 		id := fmt.Sprintf("%s %s %q %q %s %q %q %q", p.BuildID, p.URL, p.Args, p.Env, p.Sink, [][]string{a.Closed, a.Open, a.Paced, a.Under}, p.Dir, p.Service)
+		if p.Go == "" { // as scripts do, it may run what lies beside it
+			id += " " + p.Path
+		}
 		if other, ok := seen[id]; ok && twins == nil {
 			twins = &TwinsError{other, a.Name, p.BuildID}
 		}
