@@ -24,6 +24,8 @@ type Checkout struct {
 
 	top  string // of the repository
 	root string // stands for the file system's: the worktree lies below it as the repository does below /
+
+	lacks error // why a submodule is not as the commit has it
 }
 
 // NewCheckout checks out the commit that ref names into a worktree below work, an
@@ -41,8 +43,12 @@ func NewCheckout(ctx context.Context, dir, ref, work string) (*Checkout, error) 
 	}
 	commit, err := git(ctx, parent, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	if err != nil {
+		fetch := "git fetch gets what only a remote has"
+		if shallow, _ := git(ctx, parent, "rev-parse", "--is-shallow-repository"); shallow == "true" {
+			fetch = "the clone is shallow: git fetch --unshallow gets the rest"
+		}
 		return nil, fmt.Errorf("checking out %s: %w", ref, cmp.Or(ctx.Err(),
-			fmt.Errorf("no such branch, tag or commit in %s (git branch -a and git tag list them; git fetch gets what only a remote has)", top)))
+			fmt.Errorf("no such branch, tag or commit in %s (git branch -a and git tag list them; %s)", top, fetch)))
 	}
 	inside, err := relative(top, dir)
 	if err != nil {
@@ -57,6 +63,9 @@ func NewCheckout(ctx context.Context, dir, ref, work string) (*Checkout, error) 
 		return nil, errors.Join(fmt.Errorf("checking out %s: %s is not there at that commit", ref, inside), c.Remove())
 	}
 	c.joinWorkspace(ctx, parent)
+	if c.lacks != nil {
+		return nil, errors.Join(fmt.Errorf("checking out %s: %w", ref, c.lacks), c.Remove())
+	}
 	return c, nil
 }
 
@@ -117,7 +126,11 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], cmp.Or(ctx.Err(), err), strings.TrimSpace(said.String()))
+		err = fmt.Errorf("git %s: %w", args[0], cmp.Or(ctx.Err(), err))
+		if why := strings.TrimSpace(said.String()); why != "" { // nothing without Git itself
+			err = fmt.Errorf("%w: %s", err, why)
+		}
+		return "", err
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
 	return strings.TrimSpace(line), nil

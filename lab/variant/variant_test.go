@@ -308,3 +308,61 @@ func TestCheckoutInHook(t *testing.T) {
 		t.Error("the index of the hook was written")
 	}
 }
+
+// A Git submodule is built as the commit has it, whatever it is at on disk. One that lacks that
+// commit is named.
+func TestCheckoutSubmodule(t *testing.T) {
+	dir := t.TempDir()
+	sub := filepath.Join(dir, "sub")
+	commit := func(in, text string) {
+		t.Helper()
+		write(t, in, map[string]string{"text.go": text})
+		for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "one"}} {
+			if said, err := exec.Command("git", append([]string{"-C", in}, args...)...).CombinedOutput(); err != nil {
+				t.Fatalf("git %v: %v\n%s", args, err, said)
+			}
+		}
+	}
+	if err := os.Mkdir(sub, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{"go.mod": "module example.com/api\n\ngo 1.26\n\nrequire example.com/sub v0.0.0\n\nreplace example.com/sub => ./sub\n"})
+	write(t, sub, map[string]string{"go.mod": "module example.com/sub\n\ngo 1.26\n"})
+	commit(sub, "package sub // one\n")
+	commit(dir, "package main\n")
+	commit(sub, "package sub // two\n")
+	c, err := variant.NewCheckout(t.Context(), dir, "HEAD", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(c.Dir, "sub", "text.go")); err != nil || string(got) != "package sub // one\n" {
+		t.Errorf("the submodule has %q, %v, want what the commit names", got, err)
+	}
+	if err := c.Remove(); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(sub, "text.go")); err != nil || string(got) != "package sub // two\n" {
+		t.Errorf("on disk the submodule has %q, %v by now, want it as it was", got, err)
+	}
+	if err := os.RemoveAll(filepath.Join(sub, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	commit(sub, "package sub // three\n") // without the others
+	if c, err := variant.NewCheckout(t.Context(), dir, "HEAD", t.TempDir()); err == nil || !strings.Contains(err.Error(), "submodule sub: git checkout: ") {
+		t.Errorf("got %+v, %v, want an error that names the submodule", c, err)
+	}
+}
+
+// A clone for CI mostly has one commit. The error on another says how to get it.
+func TestCheckoutOfShallowClone(t *testing.T) {
+	from, dir := program(t), filepath.Join(t.TempDir(), "clone")
+	commit := []string{"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "--allow-empty", "-qm", "one"}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, commit, commit, {"clone", "-q", "--depth", "1", "file://" + from, dir}} {
+		if said, err := exec.Command("git", append([]string{"-C", from}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, said)
+		}
+	}
+	if _, err := variant.NewCheckout(t.Context(), dir, "HEAD~1", t.TempDir()); err == nil || !strings.Contains(err.Error(), "git fetch --unshallow") {
+		t.Errorf("got %v, want the command that gets the commit", err)
+	}
+}

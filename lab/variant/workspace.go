@@ -1,8 +1,10 @@
 package variant
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,7 +81,7 @@ func (c *Checkout) linkNamed(ctx context.Context, kind, file string) (modules []
 			edits = append(edits, "-dropuse="+use.DiskPath)
 			continue
 		}
-		c.link(from, at)
+		c.link(ctx, from, at)
 		if filepath.IsAbs(use.DiskPath) && at != from {
 			edits = append(edits, "-dropuse="+use.DiskPath, "-use="+at)
 		}
@@ -87,7 +89,8 @@ func (c *Checkout) linkNamed(ctx context.Context, kind, file string) (modules []
 	}
 	for _, r := range named.Replace {
 		if r.New.Version == "" { // a folder
-			c.link(c.places(dir, r.New.Path))
+			from, at := c.places(dir, r.New.Path)
+			c.link(ctx, from, at)
 		}
 	}
 	if len(edits) > 0 {
@@ -107,17 +110,51 @@ func (c *Checkout) places(dir, path string) (from, at string) {
 	return path, c.mirror(path)
 }
 
-// link makes the folder of a module appear below c.root, unless one is there. The empty
-// folder of a Git submodule gives way.
-func (c *Checkout) link(from, at string) {
+// link makes the folder of a module appear below c.root, unless one is there: that of a Git
+// submodule as the commit has it, others as they are on disk.
+func (c *Checkout) link(ctx context.Context, from, at string) {
 	parent, err := resolve(filepath.Dir(at))
 	if err != nil || !isWithin(c.root, parent) || hasModule(at) || !hasModule(from) {
 		return // parent may be elsewhere by a link
 	}
-	if os.MkdirAll(parent, 0o755) == nil {
+	within, err := c.addSubmodule(ctx, from)
+	c.lacks = cmp.Or(c.lacks, err)
+	if !within && os.MkdirAll(parent, 0o755) == nil {
 		_ = os.Remove(at) // which a folder with files survives
 		_ = os.Symlink(from, at)
 	}
+}
+
+// gitlink is the mode of a submodule in a tree of Git.
+const gitlink = "160000"
+
+// addSubmodule clones the submodule that a folder lies in into its place below c.root, at the
+// commit that c.Commit names: on disk it may be at another. It reports whether there is one.
+func (c *Checkout) addSubmodule(ctx context.Context, dir string) (bool, error) {
+	top, err := git(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil || top == c.top || !isWithin(c.top, top) {
+		return false, nil
+	}
+	rel, err := filepath.Rel(c.top, top)
+	if err != nil {
+		return false, err
+	}
+	listed, err := git(ctx, c.top, "ls-tree", c.Commit, rel)
+	entry := strings.Fields(listed) // mode, type, hash and name
+	if err != nil || len(entry) < 4 || entry[0] != gitlink {
+		return false, err
+	}
+	at := c.mirror(top)
+	if isDir(filepath.Join(at, ".git")) {
+		return true, nil // cloned for another of its modules
+	}
+	if _, err = git(ctx, c.top, "clone", "--quiet", "--shared", "--no-checkout", top, at); err == nil {
+		_, err = git(ctx, at, "checkout", "--quiet", "--detach", entry[2])
+	}
+	if err != nil {
+		return true, fmt.Errorf("submodule %s: %w (git -C %s fetch gets the commits that it lacks)", rel, err, top)
+	}
+	return true, nil
 }
 
 // owns reports whether a folder is of this repository, not of one within it.
