@@ -151,7 +151,7 @@ var arrows = map[string][]string{
 
 	"cmd/tare/internal/loadverb/export":   {"cmd/tare/internal/cli", "cmd/tare/internal/telemetry", "load"},
 	"cmd/tare/internal/loadverb/journal":  {"load"},
-	"cmd/tare/internal/loadverb/redirect": {"load"},
+	"cmd/tare/internal/loadverb/redirect": {"cmd/tare/internal/cli", "load"},
 
 	"cost/internal/framework": {"cost/internal/symbol"},
 	"cost/internal/kallsyms":  {"cost"},

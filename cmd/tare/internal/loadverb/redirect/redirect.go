@@ -15,8 +15,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/load"
 )
+
+// mostRedirects of one target are followed.
+const mostRedirects = 10
 
 // Follow asks once for each GET and HEAD target and puts where redirects lead in its
 // place, so that the load measures the last answer alone.
@@ -44,6 +48,7 @@ func Follow(ctx context.Context, o *load.Options) error {
 		if t.Method != "" && t.Method != http.MethodGet && t.Method != http.MethodHead {
 			continue
 		}
+		client.CheckRedirect = func(next *http.Request, via []*http.Request) error { return mayFollow(t, via, next.URL) }
 		last, err := askLast(ctx, &client, t)
 		if err != nil {
 			return fmt.Errorf("following redirects of %s: %w", load.Shown(t.URL), err)
@@ -77,15 +82,25 @@ func askLast(ctx context.Context, client *http.Client, t *load.Target) (string, 
 	if _, err := io.CopyN(io.Discard, resp.Body, 1); err != nil && err != io.EOF {
 		return "", err
 	}
-	last := resp.Request.URL
-	secret := func(f load.Field) bool {
-		return slices.ContainsFunc([]string{"Authorization", "Cookie", "Host"}, func(name string) bool { return strings.EqualFold(name, f.Name) })
-	}
-	if last.Host != req.URL.Host && slices.ContainsFunc(t.Header, secret) {
-		return "", fmt.Errorf("they lead to another host, %s, which would get the fields Authorization, Cookie and Host", last.Host)
-	}
 	if resp.Request.Response == nil { // it came of no redirect
 		return first, nil // not as net/url writes it
 	}
-	return last.String(), nil
+	return resp.Request.URL.String(), nil
+}
+
+// mayFollow refuses a redirect before it is asked for: one too many, and one that would give
+// the target's Host or a secret to another host, or send it in the clear.
+func mayFollow(t *load.Target, via []*http.Request, next *url.URL) error {
+	if len(via) >= mostRedirects {
+		return fmt.Errorf("stopped after %d redirects", mostRedirects)
+	}
+	first := via[0].URL
+	if next.Host == first.Host && (next.Scheme == "https" || first.Scheme == "http") {
+		return nil
+	}
+	own := slices.IndexFunc(t.Header, func(f load.Field) bool { return strings.EqualFold(f.Name, "Host") || cli.IsSecret(f.Name) })
+	if own < 0 {
+		return nil
+	}
+	return fmt.Errorf("they lead to %s://%s, which would get the field %s: load that URL itself if it may", next.Scheme, next.Host, t.Header[own].Name)
 }

@@ -11,9 +11,14 @@ import (
 	"github.com/tarehq/tare/load"
 )
 
-// Redirects are followed to the end before the load, and credentials go to no other host.
+// Redirects are followed to the end before the load, and secrets go to no other host, not
+// even while it is found out where redirects lead.
 func TestFollowRedirects(t *testing.T) {
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" || r.Header.Get("X-Api-Key") != "" {
+			t.Errorf("the other host got %v", r.Header)
+		}
+	}))
 	defer other.Close()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -38,7 +43,10 @@ func TestFollowRedirects(t *testing.T) {
 		{load.Target{URL: s.URL + "/c|d"}, s.URL + "/c|d", ""},
 		{load.Target{URL: s.URL + "/a", Method: "POST"}, s.URL + "/a", ""},
 		{load.Target{URL: s.URL + "/away"}, other.URL + "/d", ""},
-		{load.Target{URL: s.URL + "/away", Header: secret}, "", "they lead to another host"},
+		{load.Target{URL: s.URL + "/away", Header: []load.Field{{Name: "Accept", Value: "text/html"}}}, other.URL + "/d", ""},
+		{load.Target{URL: s.URL + "/away", Header: secret}, "", "they lead to " + other.URL + ", which would get the field authorization"},
+		{load.Target{URL: s.URL + "/away", Header: []load.Field{{Name: "X-Api-Key", Value: "x"}}}, "", "which would get the field X-Api-Key"},
+		{load.Target{URL: s.URL + "/away", Header: []load.Field{{Name: "Host", Value: "shop"}}}, "", "which would get the field Host"},
 		{load.Target{URL: s.URL + "/loop"}, "", "stopped after 10 redirects"},
 	} {
 		o := &load.Options{Targets: []load.Target{tt.target}}
