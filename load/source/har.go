@@ -33,12 +33,13 @@ var notSent = map[string]bool{
 
 // readHAR reads an archive. Requests to all but the first one's host are left out:
 // pages fetch from many, and one service is measured.
-func readHAR(data []byte) (all []Request, warnings []error, err error) {
+func readHAR(data []byte) (_ []Request, warnings []error, err error) {
 	var a archive
 	if err := json.Unmarshal(data, &a); err != nil {
 		return nil, nil, fmt.Errorf("reading the HTTP archive: %w", err)
 	}
 	host, others := "", map[string]int{}
+	kinds := tally{at: map[[3]string]int{}}
 	for i, e := range a.Log.Entries {
 		u, err := url.Parse(e.Request.URL)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -58,10 +59,10 @@ func readHAR(data []byte) (all []Request, warnings []error, err error) {
 				r.Header = append(r.Header, Field(h))
 			}
 		}
-		all = add(all, r)
+		kinds.add(r)
 	}
 	for h, n := range others {
 		warnings = append(warnings, fmt.Errorf("ignoring %d requests to %s: only those to %s are read", n, h, host))
 	}
-	return all, warnings, nil
+	return kinds.all, warnings, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // readOpenAPI reads the GET operations whose parameters have examples, defaults or
 // enumerated values. Optional parameters without one are left out of the request.
-func readOpenAPI(data []byte) (all []Request, warnings []error, err error) {
+func readOpenAPI(data []byte) (_ []Request, warnings []error, err error) {
 	loader := openapi3.NewLoader() // follows no reference out of the file
 	doc, err := loader.LoadFromData(data)
 	if err != nil {
@@ -23,7 +23,7 @@ func readOpenAPI(data []byte) (all []Request, warnings []error, err error) {
 	if doc.Paths == nil {
 		return nil, nil, nil
 	}
-	base := basePath(doc)
+	base, kinds := basePath(doc), tally{at: map[[3]string]int{}}
 	paths := doc.Paths.Map()
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		item := paths[path]
@@ -35,9 +35,9 @@ func readOpenAPI(data []byte) (all []Request, warnings []error, err error) {
 			warnings = append(warnings, fmt.Errorf("ignoring GET %s: %w", path, err))
 			continue
 		}
-		all = add(all, r)
+		kinds.add(r)
 	}
-	return all, warnings, nil
+	return kinds.all, warnings, nil
 }
 
 // basePath is the path of the first server.

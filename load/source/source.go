@@ -77,17 +77,22 @@ func kind(data []byte) string {
 	return ""
 }
 
+// tally is the requests of a file, each kind once.
+type tally struct {
+	all []Request
+	at  map[[3]string]int // by method, path and body
+}
+
 // add counts a request again, or appends it.
-func add(all []Request, r Request) []Request {
-	for i := range all {
-		a := &all[i]
-		if a.Method == r.Method && a.Path == r.Path && a.Body == r.Body {
-			a.Weight++
-			return all
-		}
+func (t *tally) add(r Request) {
+	kind := [3]string{r.Method, r.Path, r.Body}
+	i, known := t.at[kind]
+	if !known {
+		i = len(t.all)
+		t.at[kind] = i
+		t.all = append(t.all, r)
 	}
-	r.Weight = 1
-	return append(all, r)
+	t.all[i].Weight++
 }
 
 // pathOf is a URL without scheme, host and fragment.

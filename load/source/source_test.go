@@ -1,11 +1,13 @@
 package source_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/load/source"
 )
@@ -36,6 +38,24 @@ func TestByteOrderMark(t *testing.T) {
 	}
 	if got, _, err := source.ReadFile(path); err != nil || len(got) != 1 || got[0].Path != "/" {
 		t.Errorf("got %+v, %v, want a request for /", got, err)
+	}
+}
+
+// An archive of many different requests takes no time that grows by its square.
+func TestLargeArchive(t *testing.T) {
+	const entries = 200_000
+	text := []byte(`{"log": {"entries": [{}`)
+	for i := range entries {
+		text = fmt.Appendf(text, `,{"request":{"method":"GET","url":"http://shop.example/%d"}}`, i)
+	}
+	path := filepath.Join(t.TempDir(), "large.har")
+	if err := os.WriteFile(path, append(text, "]}}"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	got, _, err := source.ReadFile(path)
+	if took := time.Since(began); err != nil || len(got) != entries || took > 30*time.Second {
+		t.Errorf("got %d requests after %v, %v, want %d within seconds", len(got), took, err, entries)
 	}
 }
 
