@@ -138,8 +138,10 @@ func (p *Pull) do(ctx context.Context, method, address string, body []byte, into
 	if answer.StatusCode >= http.StatusMultipleChoices {
 		return false, p.explain(answer, content)
 	}
-	next = strings.Contains(answer.Header.Get("Link"), `rel="next"`)
-	return next, json.Unmarshal(content, into)
+	if err := json.Unmarshal(content, into); err != nil {
+		return false, fmt.Errorf("%s %s: what answers there is not the API: %w", method, address, err)
+	}
+	return strings.Contains(answer.Header.Get("Link"), `rel="next"`), nil
 }
 
 // explain turns a refusal into an error, which says what permission is missing.

@@ -243,6 +243,21 @@ func TestTokenStays(t *testing.T) {
 	}
 }
 
+// A page, such as one to log in, answers in place of the interface: the error says where.
+func TestNoInterface(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }))
+	defer page.Close()
+	_, vars := gitHub(t)
+	vars["GITHUB_API_URL"] = page.URL
+	pull, err := forge.Find(env(vars))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pull.Comment(t.Context(), "tare: shop", "x"); err == nil || !strings.Contains(err.Error(), "GET "+page.URL+"/repos/octo/shop/issues/7/comments") {
+		t.Errorf("got %v, want an error that names what was asked", err)
+	}
+}
+
 func TestFind(t *testing.T) {
 	without := func(vars map[string]string, name string) map[string]string { delete(vars, name); return vars }
 	with := func(vars map[string]string, name, value string) map[string]string { vars[name] = value; return vars }
