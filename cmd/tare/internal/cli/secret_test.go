@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
@@ -19,6 +20,13 @@ func TestMaskSecrets(t *testing.T) {
 		"http://me:hunt@er2@127.0.0.1:8080/":                  "http://me:…@127.0.0.1:8080/",
 		"/orders/7?token=hunter2":                             "/orders/7?token=…",
 		`{"user":"me","password":"hunter2"}`:                  `{"user":"me","password":…`,
+		"X-Auth: hunter2":                                     "X-Auth: …",
+		"BASIC_AUTH=me:hunter2 MYSQL_PWD=hunter2 ./a":         "BASIC_AUTH=… MYSQL_PWD=… ./a",
+		"DSN=me:hunter2@tcp(db:3306)/shop ./a":                "DSN=me:…@tcp(db:3306)/shop ./a",
+		"./a --db-password hunter2 -x 'b c'":                  "./a --db-password … -x 'b c'",
+		"./a -token 'hunter 2' -listen :80":                   "./a -token … -listen :80",
+		"./a --password -x --tls-key tls.pem":                 "./a --password -x --tls-key tls.pem",
+		"/orders?author=7":                                    "/orders?author=7",
 		"http://127.0.0.1:8080":                               "http://127.0.0.1:8080",
 		"http://monkey:8080/orders":                           "http://monkey:8080/orders",
 		"http://api.tokens:8080/a@b":                          "http://api.tokens:8080/a@b",
@@ -32,5 +40,9 @@ func TestMaskSecrets(t *testing.T) {
 	}
 	if !cli.IsSecret("Cookie") || !cli.IsSecret("DB_PASSWD") || cli.IsSecret("GOGC") {
 		t.Error("the names of secrets are not told from others")
+	}
+	words := []string{"./a", "--password", "hunter2", "--token-file", "-v", "TOKEN=hunter2"}
+	if got, want := cli.MaskWords(words), []string{"./a", "--password", "…", "--token-file", "-v", "TOKEN=…"}; !slices.Equal(got, want) {
+		t.Errorf("MaskWords(%q) = %q, want %q", words, got, want)
 	}
 }

@@ -254,9 +254,10 @@ func isNamed(all []Service, name string) bool {
 
 // wordsBeside are those of a's program and arguments that b does not have, for people.
 func (a *Service) wordsBeside(b *Service) (words []string) {
-	for _, word := range slices.Concat(a.Command, a.Args) {
-		if !slices.Contains(b.Command, word) && !slices.Contains(b.Args, word) {
-			words = append(words, cli.MaskSecrets(word))
+	own := slices.Concat(a.Command, a.Args)
+	for i, word := range cli.MaskWords(own) {
+		if !slices.Contains(b.Command, own[i]) && !slices.Contains(b.Args, own[i]) {
+			words = append(words, word)
 		}
 	}
 	return words

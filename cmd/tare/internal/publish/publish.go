@@ -191,7 +191,7 @@ func newSource(t *cli.Terminal, r Result) comment.Source {
 	a := *r.Analysis
 	a.Manifest.Command, a.Manifest.Programs = repeating(a.Manifest.Command), maps.Clone(a.Manifest.Programs)
 	for arm, p := range a.Manifest.Programs {
-		p.Args = maskSecrets(p.Args)
+		p.Args = cli.MaskWords(p.Args)
 		a.Manifest.Programs[arm] = p
 	}
 	profiles := runs.CountProfiles(r.Run)
@@ -240,16 +240,8 @@ func repeating(args []string) []string {
 	if len(kept) > 0 {
 		kept[0] = filepath.Base(kept[0])
 	}
-	return maskSecrets(kept)
+	return cli.MaskWords(kept)
 }
 
 // written are flags that name files, and the folder of runs.
 var written = []string{"--markdown", "--junit", "--sarif", "--badge", "--save", "--dir"}
-
-func maskSecrets(args []string) []string {
-	args = slices.Clone(args)
-	for i := range args {
-		args[i] = cli.MaskSecrets(args[i])
-	}
-	return args
-}
