@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -86,7 +87,7 @@ func (c *Cmd) Run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(c.Output.check(t), c.Remote.Check()); err != nil {
+	if err := cmp.Or(c.Output.check(t, c.reads()), c.Remote.Check()); err != nil {
 		return err
 	}
 	c.args = slices.Clone(os.Args)
@@ -182,11 +183,11 @@ func (c *Cmd) schedule(t *cli.Terminal, p *compose.Plan, answers []lab.Answer, c
 // runInPods has the whole command run in a namespace of a Kubernetes cluster. What it starts
 // is in the image there, so that the services are read in the pod.
 func (c *Cmd) runInPods(ctx context.Context, t *cli.Terminal) error {
-	if err := cmp.Or(t.RefuseFlags(true, "with --on k8s", "module", "arm-on", "comment"), c.Output.check(t)); err != nil {
+	if err := cmp.Or(t.RefuseFlags(true, "with --on k8s", "module", "arm-on", "comment"), c.Output.check(t, c.reads())); err != nil {
 		return err
 	}
 	f := pods.Command{
-		Reads:  []string{c.Ask.Targets, c.Ask.From, c.Ask.BodyFile, c.Service.EnvFile},
+		Reads:  c.reads(),
 		Writes: append(cli.Paths(c.Output.Outputs()), c.Output.Dir, c.Output.Save),
 	}
 	for _, text := range c.Services {
@@ -195,6 +196,11 @@ func (c *Cmd) runInPods(ctx context.Context, t *cli.Terminal) error {
 		}
 	}
 	return c.Remote.RunInPods(ctx, t, f)
+}
+
+// reads are the files that flags name to be read; "" for a flag that is not given.
+func (c *Cmd) reads() []string {
+	return []string{c.Ask.Targets, c.Ask.From, c.Ask.BodyFile, c.Service.EnvFile}
 }
 
 // plan reads the command line.
@@ -208,6 +214,9 @@ func (c *Cmd) plan() (*compose.Plan, error) {
 	}
 	if c.Measure.Connections < 1 || c.Measure.Budget < 0 || c.Measure.Threshold <= 0 || c.Measure.Threshold > 100 {
 		return nil, cli.Usage("", errors.New("--connections wants 1 or more, --budget 0 or more, --threshold more than 0 and at most 100 per cent"))
+	}
+	if c.Service.Port < 0 || c.Service.Port > math.MaxUint16 {
+		return nil, cli.Usage("", fmt.Errorf("--port wants a number from 1 to %d", math.MaxUint16))
 	}
 	if p.Arms, err = c.arms(); err != nil {
 		return nil, err

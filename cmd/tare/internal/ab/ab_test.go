@@ -187,3 +187,36 @@ func TestContinueWithBudgets(t *testing.T) {
 		}
 	}
 }
+
+// A saved study replaces one that tare wrote, and no other file.
+func TestSaveKeepsOthers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for path, content := range map[string]string{"mine.yaml": "name: precious\n", "study.yaml": "# Written by: tare ab ./a ./b\nname: ab\n", "empty.yaml": ""} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ save, read, want string }{
+		{"mine.yaml", "", "tare did not write the file that is there"},
+		{"study.yaml", "", ""},
+		{"study.yaml", "study.yaml", "that file is read"},
+		{"empty.yaml", "", ""},
+		{"new.yaml", "", ""},
+		{"", "", ""},
+	} {
+		o := outputFlags{Save: tt.save}
+		err := o.check(&cli.Terminal{Err: io.Discard}, []string{tt.read})
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("--save %q where %q is read: error %v, want %q", tt.save, tt.read, err, tt.want)
+		}
+	}
+}
+
+func TestRefusedPort(t *testing.T) {
+	for port, refused := range map[int]bool{-1: true, 0: false, 65535: false, 65536: true} {
+		c := &Cmd{Services: []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}, Service: compose.ServiceFlags{Port: port}, Measure: runFlags{Connections: 8, Rate: "50%", Threshold: 1}}
+		if _, err := c.plan(); (err != nil) != refused || err != nil && !strings.Contains(err.Error(), "--port wants") {
+			t.Errorf("--port %d: error %v, want one: %t", port, err, refused)
+		}
+	}
+}

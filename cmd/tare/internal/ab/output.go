@@ -1,6 +1,7 @@
 package ab
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -31,7 +32,8 @@ type outputFlags struct {
 	publish.Flags
 }
 
-func (o *outputFlags) check(t *cli.Terminal) error {
+// check finds what would fail after the measurement, or replace one of the files that are read.
+func (o *outputFlags) check(t *cli.Terminal, read []string) error {
 	budgets, err := o.Max.List()
 	if err != nil {
 		return err
@@ -42,7 +44,20 @@ func (o *outputFlags) check(t *cli.Terminal) error {
 		}
 	}
 	files := append(o.Outputs(), cli.Output{Flag: "--save", Path: o.Save})
-	return cmp.Or(cli.CheckOutputs(files), o.Flags.Check(t, os.Getenv))
+	return cmp.Or(cli.CheckOutputs(files, read...), o.refuseForeign(), o.Flags.Check(t, os.Getenv))
+}
+
+// refuseForeign refuses to save the study in place of a file that tare has not written.
+func (o *outputFlags) refuseForeign() error {
+	info, err := os.Stat(o.Save)
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil // also without --save
+	}
+	content, err := os.ReadFile(o.Save)
+	if err == nil && !bytes.HasPrefix(content, []byte(compose.Mark)) {
+		err = cli.Usage("name another file, or remove that one", fmt.Errorf("--save %s: tare did not write the file that is there", o.Save))
+	}
+	return err
 }
 
 // save writes the study file, if it is asked for.

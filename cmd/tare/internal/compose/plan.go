@@ -51,6 +51,9 @@ func NewPlan(name string, start ServiceFlags) *Plan {
 // workloadName is that of the only workload.
 const workloadName = "load"
 
+// Mark is how the file of a plan begins. The command that wrote it follows.
+const Mark = "# Written by: "
+
 // lineWriter writes a line of a file.
 type lineWriter func(format string, args ...any)
 
@@ -58,7 +61,7 @@ type lineWriter func(format string, args ...any)
 func (p *Plan) YAML(command string) string {
 	var b strings.Builder
 	line := lineWriter(func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) })
-	line("# Written by: %s", strings.NewReplacer("\n", " ", "\r", " ").Replace(command))
+	line(Mark+"%s", strings.NewReplacer("\n", " ", "\r", " ").Replace(command))
 	line("# tare run measures it, tare gate passes or fails it, tare help study-files lists all keys.")
 	line("name: %s", p.Name)
 	line("title: %s", quote(p.title()))
