@@ -287,5 +287,22 @@ func (p *Plan) Settle(answers []lab.Answer, status int) (warnings []string, err 
 			one.Verify.SHA256 = control.SHA256
 		}
 	}
+	if names := plainSecrets(p.Targets); len(names) > 0 {
+		warnings = append(warnings, fmt.Sprintf("the study keeps the value of %s in plain text: '${NAME}' in its place reads a variable of the environment, which is not kept",
+			strings.Join(names, ", ")))
+	}
 	return warnings, nil
+}
+
+// plainSecrets names the header fields that are secret by their names and have a value in the study.
+func plainSecrets(targets []study.Target) []string {
+	names := map[string]bool{}
+	for _, one := range targets {
+		for name, value := range one.Header {
+			if cli.IsSecret(name) && !strings.Contains(value, "${") {
+				names[http.CanonicalHeaderKey(name)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
 }

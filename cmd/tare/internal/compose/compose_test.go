@@ -333,4 +333,8 @@ func TestSettle(t *testing.T) {
 	if _, err := p.Settle([]lab.Answer{answer("a", 404, "x"), answer("b", 404, "x")}, 0); err == nil || !strings.Contains(err.Error(), "status 404") {
 		t.Errorf("both answer 404: error %v", err)
 	}
+	p = &Plan{Targets: []study.Target{{Path: "/", Header: map[string]string{"authorization": "Bearer x", "Accept": "text/html", "X-Api-Key": "${KEY}"}}}}
+	if got, err := p.Settle([]lab.Answer{answer("a", 200, "x"), answer("b", 200, "x")}, 0); err != nil || len(got) != 1 || !strings.Contains(got[0], "the value of Authorization in plain text") {
+		t.Errorf("a token in plain text: warnings %q, error %v, want one that names its field", got, err)
+	}
 }
