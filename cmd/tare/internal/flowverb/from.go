@@ -18,6 +18,9 @@ import (
 
 // write writes a first flow file of the requests in an archive or a document.
 func (c *Command) write(t *cli.Terminal) error {
+	if strings.Contains(c.File, "://") {
+		return cli.Usage("tare flow new.yaml --from site.har writes a file, and --base says where it asks", fmt.Errorf("--from writes a flow, and %s is a URL", c.File))
+	}
 	if _, err := os.Stat(c.File); !errors.Is(err, fs.ErrNotExist) {
 		return cli.Usage("name a new file", fmt.Errorf("--from: %s is there already", c.File))
 	}
