@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
@@ -101,6 +103,52 @@ func TestSpan(t *testing.T) {
 			if got[key] != want {
 				t.Errorf("%s: %s is %q, want %q", name, key, got[key], want)
 			}
+		}
+	}
+}
+
+// keeping is a provider, tracer and span of another SDK, which keeps the attributes that it is given.
+type keeping struct {
+	noop.TracerProvider
+	spans []*keptSpan
+}
+
+type keepingTracer struct {
+	noop.Tracer
+	of *keeping
+}
+
+type keptSpan struct {
+	noop.Span
+	given [][]attribute.KeyValue
+}
+
+func (k *keeping) Tracer(string, ...trace.TracerOption) trace.Tracer { return keepingTracer{of: k} }
+
+func (k keepingTracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
+	s := new(keptSpan)
+	k.of.spans = append(k.of.spans, s)
+	return ctx, s
+}
+
+func (s *keptSpan) SetAttributes(all ...attribute.KeyValue) { s.given = append(s.given, all) }
+
+// TestSpansThatKeep has no span's attributes change once another request comes.
+func TestSpansThatKeep(t *testing.T) {
+	provider := new(keeping)
+	h := must(tracing.New(tracing.Options{Provider: provider, Sampler: always}))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(len(r.URL.Path) + 200)
+	}))
+	paths := []string{"/a", "/bb", "/ccc"}
+	for _, path := range paths {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+	}
+	for i, path := range paths {
+		set := attribute.NewSet(slices.Concat(provider.spans[i].given...)...)
+		got, _ := set.Value("url.path")
+		status, _ := set.Value("http.response.status_code")
+		if got.AsString() != path || status.AsInt64() != int64(len(path)+200) {
+			t.Errorf("span %d: path %q, status %d, want %q and %d", i, got.AsString(), status.AsInt64(), path, len(path)+200)
 		}
 	}
 }
