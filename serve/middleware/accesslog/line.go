@@ -110,7 +110,8 @@ func plainLength(s string) int {
 	for ; n+8 <= len(b); n += 8 {
 		w := binary.LittleEndian.Uint64(b[n:])
 		quote, slash, del := w^ones*'"', w^ones*'\\', w^ones*0x7f // zero where the byte is that
-		if (w|(w-ones*' ')|(quote-ones)&^quote|(slash-ones)&^slash|(del-ones)&^del)&high != 0 {
+		// Of bytes below 0x80, 1 less has its highest bit set in the first that is zero.
+		if (w|(w-ones*' ')|(quote-ones)|(slash-ones)|(del-ones))&high != 0 {
 			break
 		}
 	}

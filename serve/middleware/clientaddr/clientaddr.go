@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/http1"
 )
 
 // Options of the middleware. The zero value trusts nobody.
@@ -153,10 +154,10 @@ func cutLast(list string, separator byte) (before, last string, found bool) {
 		case list[i] == '"' && !escaped(list, i):
 			quoted = !quoted
 		case list[i] == separator && !quoted:
-			return list[:i], strings.Trim(list[i+1:], " \t"), true
+			return list[:i], http1.TrimValue(list[i+1:]), true
 		}
 	}
-	return "", strings.Trim(list, " \t"), false
+	return "", http1.TrimValue(list), false
 }
 
 // escaped reports whether an odd number of backslashes stands before line[i].

@@ -120,7 +120,7 @@ type series struct {
 }
 
 // bucket has all that a request adds to, on one cache line, and on none with what others only read:
-// processors take it from one another at each request (BenchmarkRequest, by=all).
+// processors take it from one another at each request.
 type bucket struct {
 	count atomic.Uint64
 	nanos atomic.Int64
