@@ -31,7 +31,7 @@ var snippetVars = map[string]string{
 
 // snippetImports are packages that snippets may use.
 var snippetImports = []string{
-	"context", "net/http", "os", "time", "go.opentelemetry.io/otel/trace",
+	"context", "errors", "net/http", "os", "time", "go.opentelemetry.io/otel/trace",
 	module + "/serve", module + "/serve/chain", module + "/serve/client", module + "/serve/client/breaker", module + "/serve/compress",
 	module + "/serve/middleware/accesslog", module + "/serve/middleware/clientaddr", module + "/serve/middleware/jwt",
 	module + "/serve/middleware/limit", module + "/serve/middleware/metrics", module + "/serve/middleware/ratelimit",
@@ -53,6 +53,23 @@ func TestSnippets(t *testing.T) {
 		if err := buildSnippets(t, page, vars, found); err != nil {
 			t.Errorf("%s: %v", page, err)
 		}
+	}
+}
+
+// TestSnippetOfChi holds what the page has for services on chi, whose module is not among those of
+// go.work, against the test that runs it.
+func TestSnippetOfChi(t *testing.T) {
+	text, err := os.ReadFile("docs/middleware.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile("arms/rivals/moved_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?ms)^```\n(// routeContext .*?)^```$").FindSubmatch(text)
+	if block == nil || !bytes.Contains(code, block[1]) {
+		t.Errorf("the page has not the lines of arms/rivals/moved_test.go, but %q", block)
 	}
 }
 

@@ -14,8 +14,9 @@
 //	API_DRAIN      how long /readyz refuses before the end, so that balancers see it; 2s
 //
 // A client sends "Authorization: Bearer TOKEN". The token's subject is the customer, its
-// audience is orders. POST /orders places {"items": [{"sku": "a", "count": 1}]}, GET
-// /orders lists the customer's latest orders, GET /orders/{id} returns one.
+// audience is orders; docs/middleware.md shows how to make one by openssl. POST /orders
+// places {"items": [{"sku": "a", "count": 1}]}, GET /orders lists the customer's latest
+// orders, GET /orders/{id} returns one.
 package main
 
 import (
@@ -87,7 +88,8 @@ func run(ctx context.Context, getenv func(string) string, out io.Writer) (err er
 	return errors.Join(err, clients.Shutdown(last), operator.Shutdown(last), s.close(last))
 }
 
-// listen listens without MPTCP, whose last connections serve could not keep.
+// listen does what serve.Server.ListenAndServe does first, so that run knows of both addresses before
+// it says that it serves. Without MPTCP, a shutdown loses no connection that was just made.
 func listen(addr string) (net.Listener, error) {
 	var config net.ListenConfig
 	config.SetMultipathTCP(false)
