@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"lab/visit":         {"stats/hist"},
 	"lab/sample":        {"lab/record", "lab/study"},
 	"lab/across":        {"lab/study", "lab/verdict", "lab/verdict/estimate", "stats", "stats/unit"},
-	"lab/record":        {"cost", "lab/study", "stats/hist"},
+	"lab/record":        {"cost", "internal/flock", "lab/study", "stats/hist"},
 	"lab/tally":         {"lab/record", "stats/unit"},
 	"lab/verdict":       {"cost", "lab/record", "lab/sample", "lab/study", "lab/tally", "lab/verdict/estimate", "stats", "stats/bound", "stats/unit", "stats/hist"},
 	"lab/layers":        {"doc", "lab/study", "lab/verdict", "lab/verdict/estimate", "stats", "stats/unit"},
@@ -166,6 +166,7 @@ var arrows = map[string][]string{
 	"internal/shape":    {"stats/bound", "stats/unit"},
 	"internal/cgroup":   {},
 	"internal/cpus":     {},
+	"internal/flock":    {},
 	"internal/task":     {},
 	"internal/chromium": {}, // for tests
 	"internal/forward":  {}, // for tests
@@ -178,7 +179,7 @@ var arrows = map[string][]string{
 	"cost/watch/change": {"cost", "cost/diff"},
 	"cost/watch/past":   {"cost"},
 	"cost/watch/pods":   {"internal/cgroup"},
-	"cost/watch/ring":   {},
+	"cost/watch/ring":   {"internal/flock"},
 	"cost/watch/total":  {"cost", "cost/bpf/reply", "cost/watch"},
 
 	"cmd/tare/internal/telemetry":        {"cmd/tare/internal/cli", "load"},

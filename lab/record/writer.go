@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/tarehq/tare/internal/flock"
 )
 
 // Names within a run's folder.
@@ -52,7 +54,7 @@ func Create(dir string, m Manifest) (*Writer, error) {
 }
 
 func (w *Writer) begin() (err error) {
-	w.unlock, err = lock(w.dir)
+	w.unlock, err = flock.Folder(w.dir)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // making the folder was exclusive already
 		return err
 	}
@@ -73,7 +75,7 @@ func (w *Writer) begin() (err error) {
 // the run's Warnings say. The lock keeps a second writer out; where the system
 // has none, Resume fails with errors.ErrUnsupported.
 func Resume(dir string) (*Writer, *Run, error) {
-	unlock, err := lock(dir)
+	unlock, err := flock.Folder(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("resuming run: %w", err)
 	}

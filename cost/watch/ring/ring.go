@@ -22,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tarehq/tare/internal/flock"
 )
 
 // Entry is a profile that is kept.
@@ -33,13 +35,13 @@ type Entry struct {
 	Path           string // of its file
 }
 
-// Ring is a folder that is written to. It is not safe for concurrent use, nor may two write
-// to one folder.
+// Ring is a folder that is written to. It is not safe for concurrent use.
 type Ring struct {
-	dir   string
-	most  int64
-	size  int64   // room that the files take
-	files []Entry // the oldest first
+	dir    string
+	most   int64
+	size   int64        // room that the files take
+	files  []Entry      // the oldest first
+	unlock func() error // of the folder; nil: this system cannot lock one
 }
 
 // room is what a file takes on disk, in bytes: systems give it whole blocks. A profile of few
@@ -53,7 +55,8 @@ func (e *Entry) room() int64 {
 const Least = 1 << 20
 
 // Open makes a folder a ring of at most so many bytes on disk, those that are there already
-// among them. Files that are no profiles of a ring's are left alone, and do not count.
+// among them. Files that are no profiles of a ring's are left alone, and do not count. Until it is
+// closed, or its process ends, another of the same folder is an error that wraps [flock.ErrHeld].
 func Open(dir string, most int64) (*Ring, error) {
 	if most < Least {
 		return nil, fmt.Errorf("a ring of %d bytes: want at least %d", most, Least)
@@ -61,23 +64,43 @@ func Open(dir string, most int64) (*Ring, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	left, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*", temporary+"*"))
-	if err != nil {
+	unlock, err := flock.Folder(dir)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, err
+	}
+	r := &Ring{dir: dir, most: most, unlock: unlock}
+	if err := r.takeStock(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// Close lets others write to the folder.
+func (r *Ring) Close() error {
+	if r.unlock == nil {
+		return nil
+	}
+	return r.unlock()
+}
+
+// takeStock finds what earlier rings left, and keeps to the bound.
+func (r *Ring) takeStock() error {
+	left, err := filepath.Glob(filepath.Join(escapeGlob(r.dir), "*", temporary+"*"))
+	if err != nil {
+		return err
 	}
 	for _, file := range left { // by who was interrupted
 		if err := os.Remove(file); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	r := &Ring{dir: dir, most: most}
-	if r.files, err = List(dir); err != nil {
-		return nil, err
+	if r.files, err = List(r.dir); err != nil {
+		return err
 	}
 	for _, e := range r.files {
 		r.size += e.room()
 	}
-	return r, r.trim()
+	return r.trim()
 }
 
 // escapeGlob has a folder's name stand for itself in a pattern.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/cost/watch/ring"
+	"github.com/tarehq/tare/internal/flock"
 )
 
 var noon = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
@@ -40,6 +41,9 @@ func TestRing(t *testing.T) {
 	}
 	for i := range 8 {
 		put(t, r, ring.Entry{Service: names[i%4], Build: "a_b/c", Begun: noon.Add(time.Duration(i) * time.Minute), Duration: 10 * time.Second}, ring.Least/2)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
 	}
 	if r, err = ring.Open(dir, 3*ring.Least); err != nil {
 		t.Fatal(err)
@@ -96,6 +100,9 @@ func TestRingInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if _, err = ring.Open(dir, ring.Least); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +132,10 @@ func TestRingOfSmall(t *testing.T) {
 		if err != nil || len(all) != fit || !all[0].Begun.Equal(noon.Add(20*time.Second)) {
 			t.Fatalf("got %d profiles, %v, want the last %d", len(all), err, fit)
 		}
-		if _, err := ring.Open(dir, ring.Least); err != nil {
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if r, err = ring.Open(dir, ring.Least); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -212,6 +222,31 @@ func TestRingFull(t *testing.T) {
 	check(1)
 }
 
+// TestRingOfAnother refuses a folder that another ring writes to, and leaves it alone.
+func TestRingOfAnother(t *testing.T) {
+	dir := t.TempDir()
+	r, err := ring.Open(dir, ring.Least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := filepath.Join(dir, "shop", ".tare-123")
+	if err := errors.Join(os.Mkdir(filepath.Dir(half), 0o755), os.WriteFile(half, []byte("half"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ring.Open(dir, ring.Least); !errors.Is(err, flock.ErrHeld) {
+		t.Errorf("opening it twice: got %v, want %v", err, flock.ErrHeld)
+	}
+	if _, err := os.Stat(half); err != nil {
+		t.Errorf("a file that the first may be writing: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ring.Open(dir, ring.Least); err != nil {
+		t.Errorf("after the first has closed: got %v", err)
+	}
+}
+
 func TestRingTooSmall(t *testing.T) {
 	if _, err := ring.Open(t.TempDir(), 1000); err == nil {
 		t.Error("a ring of 1,000 bytes: no error")
@@ -231,6 +266,7 @@ func ExampleRing_Put() {
 		fmt.Println(err)
 		return
 	}
+	defer r.Close()
 	path, err := r.Put(ring.Entry{Service: "shop", Build: "abc", Begun: noon, Duration: 10 * time.Second}, func(w io.Writer) error {
 		_, err := io.WriteString(w, "a profile")
 		return err

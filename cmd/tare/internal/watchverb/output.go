@@ -53,7 +53,7 @@ func (o *output) openAll(ctx context.Context) (err error) {
 	var files http.Handler
 	if c.Keep != "" {
 		if o.ring, err = ring.Open(c.Keep, int64(c.KeepBytes)); err != nil {
-			return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("--keep: %w", err), Hint: "--keep takes a folder that you may write to"}
+			return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("--keep: %w", err), Hint: "--keep takes a folder that you may write to and no other tare does"}
 		}
 		if o.root, err = os.OpenRoot(c.Keep); err != nil {
 			return err
@@ -134,6 +134,9 @@ func (o *output) close() error {
 	errs = append(errs, o.export.Close())
 	if o.root != nil {
 		errs = append(errs, o.root.Close())
+	}
+	if o.ring != nil {
+		errs = append(errs, o.ring.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -1,6 +1,6 @@
 //go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
 
-package record
+package flock
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// lock has nothing to offer here: folders cannot be locked.
-func lock(string) (unlock func() error, err error) {
+// Folder has nothing to offer here: folders cannot be locked.
+func Folder(string) (unlock func() error, err error) {
 	return nil, fmt.Errorf("locking a folder on %s: %w (it takes flock)", runtime.GOOS, errors.ErrUnsupported)
 }

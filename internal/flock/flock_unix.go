@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package record
+package flock
 
 import (
 	"errors"
@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// lock takes the folder's exclusive lock. It lies on the folder itself, so it
-// leaves no file and ends with the process, however that ends.
-func lock(dir string) (unlock func() error, err error) {
+// Folder takes a folder's exclusive lock. It lies on the folder itself, so it
+// leaves no file and ends with the process, however that ends. If it is taken,
+// the error wraps [ErrHeld]; where the system has none, errors.ErrUnsupported.
+func Folder(dir string) (unlock func() error, err error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func lock(dir string) (unlock func() error, err error) {
 		}
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = fmt.Errorf("%s: another process is writing this run", dir)
+		err = fmt.Errorf("%s: %w", dir, ErrHeld)
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
