@@ -14,6 +14,9 @@ import (
 //go:embed page.css
 var pageStyle string
 
+//go:embed zoom.js
+var zoomScript string
+
 // HTMLOptions are what a page adds to the package's own. The zero value adds
 // nothing.
 type HTMLOptions struct {
@@ -63,6 +66,10 @@ func Fragment(w io.Writer, blocks ...Block) error {
 
 // Style is the style sheet that [HTML] puts into a page.
 func Style() string { return pageStyle }
+
+// ZoomScript is JavaScript that widens what stands in an element of class zoom: the only
+// element in that one.
+func ZoomScript() string { return zoomScript }
 
 type htmlWriter struct{ out strings.Builder }
 

@@ -76,6 +76,31 @@ func TestInChromium(t *testing.T) {
 	w.Check(t)
 }
 
+// TestZoomInChromium widens the chart of a study, which is whole without scripts.
+func TestZoomInChromium(t *testing.T) {
+	w := chromium.New(t)
+	root := t.TempDir()
+	makeHistory(t, root)
+	s := serve(t, root)
+	open := func(scripts bool) (zoomers int) {
+		w.OpenSite(t, s.URL, "/studies/release", chromium.View{Width: 360, Scheme: "light", Scripts: scripts})
+		return chromium.Evaluate[int](t, w, `document.querySelectorAll(".zoomer").length`)
+	}
+	width := func() int { return chromium.Evaluate[int](t, w, `document.querySelector(".zoom svg").clientWidth`) }
+	without := open(false)
+	whole := width()
+	if with := open(true); without != 0 || with != 1 {
+		t.Errorf("got %d zoomers without scripts and %d with, want none and one", without, with)
+	}
+	before := width()
+	w.Click(t, ".zoomer button:last-child")
+	after, page := width(), chromium.Evaluate[int](t, w, `document.documentElement.scrollWidth`)
+	if before != whole || after < 2*before-2 || page > 360 {
+		t.Errorf("got %d px without scripts, %d with, %d wider, on a page of %d; want the same, then twice as much within 360", whole, before, after, page)
+	}
+	w.Check(t)
+}
+
 // TestLiveInChromium sees a trial appear without loading the page again.
 func TestLiveInChromium(t *testing.T) {
 	w := chromium.New(t)

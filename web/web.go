@@ -1,13 +1,13 @@
 // Package web shows the runs of a folder as pages.
 //
 // [New] makes a handler of an index of package history. Its pages are complete without
-// scripts; the page of a run that goes on follows it by one. Everything is read-only
+// scripts: one zooms drawings, one follows a run that goes on. Everything is read-only
 // unless [Options.Token] allows whoever knows it to add runs.
 //
 // All text in a run's folder may come from a stranger. It reaches pages as text alone, and
-// the policy that is sent with every page lets nothing run but the one script of this
-// package. Reports and flame graphs, which are files of their own with scripts of their
-// own, are sent as sandboxed pages without an origin.
+// the policy that is sent with every page lets nothing run but these two scripts. Reports
+// and flame graphs, which are files of their own with scripts of their own, are sent as
+// sandboxed pages without an origin.
 //
 // It is not meant to be put on the open internet without TLS before it, and it has no
 // users: whoever reaches it reads all runs.
@@ -102,6 +102,7 @@ func New(o Options) *Site {
 		"GET /leaderboard":       s.showLeaders,
 		"GET /style.css":         asset("text/css; charset=utf-8", doc.Style()+pageStyle),
 		"GET /live.js":           asset("text/javascript; charset=utf-8", liveScript),
+		"GET /zoom.js":           asset("text/javascript; charset=utf-8", doc.ZoomScript()),
 		"/": func(http.ResponseWriter, *http.Request) error {
 			return problem{http.StatusNotFound, "There is no such page."}
 		},

@@ -12,7 +12,6 @@ package report
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
 	"io"
 	"slices"
@@ -29,9 +28,6 @@ import (
 	"github.com/tarehq/tare/stats/unit"
 )
 
-//go:embed script.js
-var script string
-
 // Text writes the page without drawings for a terminal or a pipe. It returns the first
 // error of writing, as the others do.
 func Text(w io.Writer, a *verdict.Analysis, o doc.TextOptions, more ...doc.Block) error {
@@ -41,7 +37,7 @@ func Text(w io.Writer, a *verdict.Analysis, o doc.TextOptions, more ...doc.Block
 // HTML writes the page as one file that needs no other. The run must be the one that a
 // was made from: single trials are drawn. What cannot be read of them is said in the page.
 func HTML(w io.Writer, run *record.Run, a *verdict.Analysis, more ...doc.Block) error {
-	return doc.HTML(w, Page(run, a, more...), doc.HTMLOptions{Script: script})
+	return doc.HTML(w, Page(run, a, more...), doc.HTMLOptions{Script: doc.ZoomScript()})
 }
 
 // Page is the report. A run's single trials are drawn; nil draws none. More stands above its command.

@@ -221,5 +221,5 @@ func (t *Trend) figure() doc.Figure {
 	if t.floor > 0 {
 		caption += "; the grey band is the noise floor, ±" + strings.TrimPrefix(unit.Change(t.floor), "+")
 	}
-	return doc.Figure{Alt: plot.Title, Caption: doc.Plain(caption), Drawing: doc.Markup(plot.SVG() + chart.Legend(labels))}
+	return doc.Figure{Alt: plot.Title, Caption: doc.Plain(caption), Drawing: doc.Markup(`<div class="zoom"><div>` + plot.SVG() + "</div></div>" + chart.Legend(labels))}
 }
