@@ -66,7 +66,7 @@ func Of(all []record.Trial) Tally {
 		if len(trial.Invalid) == 0 {
 			t.addTrial(trial)
 		}
-		for _, reason := range trial.Invalid {
+		for _, reason := range once(trial.Invalid, Figureless) {
 			k := key{trial.Arm, Figureless(reason)}
 			if _, ok := at[k]; !ok {
 				at[k] = len(t.Invalid)
@@ -80,12 +80,23 @@ func Of(all []record.Trial) Tally {
 	return t
 }
 
+// once returns what a trial says, of each kind the first: each of its agents may say the same.
+func once(texts []string, kind func(string) string) []string {
+	said := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool {
+		k := kind(text)
+		again := said[k]
+		said[k] = true
+		return again
+	})
+}
+
 func (t *Tally) addTrial(trial record.Trial) {
 	t.Valid++
 	if len(trial.Warnings) > 0 {
 		t.Warned++
 	}
-	for _, w := range trial.Warnings {
+	for _, w := range once(trial.Warnings, kindOf) {
 		i := slices.IndexFunc(t.Warning, func(have Warning) bool { return kindOf(have.Text) == kindOf(w) })
 		if i < 0 {
 			i = len(t.Warning)
