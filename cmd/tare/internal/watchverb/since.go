@@ -102,7 +102,11 @@ func changesPage(reports []*change.Report, warnings []string) doc.Page {
 		p.Add(doc.Heading{Level: 2, Text: r.Service})
 		p.Add(doc.Note(restText(r)))
 		if len(r.Changes) == 0 {
-			p.Add(doc.Paragraphf("Nothing changed beyond noise."))
+			text := "Nothing changed beyond noise."
+			if r.Compare+r.Search == 0 {
+				text = "There is too little to compare: it takes ten minutes of a build, or more."
+			}
+			p.Add(doc.Paragraph{Text: doc.Plain(text)})
 			continue
 		}
 		var list doc.List

@@ -415,6 +415,13 @@ func TestSince(t *testing.T) {
 			t.Errorf("want %q in\n%s", want, out.String())
 		}
 	}
+	out.Reset()
+	if err := (&Command{Since: 3 * time.Minute, What: []string{dir}}).Run(t.Context(), &cli.Terminal{Out: &out, Piped: true}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "too little to compare") || strings.Contains(text, "Nothing changed") {
+		t.Errorf("of three minutes, want that they are too few, in\n%s", text)
+	}
 	for _, c := range []Command{{Since: time.Hour}, {Since: time.Second, What: []string{dir}}, {Since: time.Hour, What: []string{t.TempDir()}}, {Since: time.Hour, What: []string{dir, dir}}} {
 		if err := c.Run(t.Context(), &cli.Terminal{Out: io.Discard}); err == nil {
 			t.Errorf("%v: no error", c.What)
