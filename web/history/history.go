@@ -152,7 +152,7 @@ func (x *Index) prepare(ctx context.Context) error {
 func (x *Index) makeTables(ctx context.Context) error {
 	for _, statement := range tables {
 		if _, err := x.db.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("%w (name another database by --db if this is none of tare's)", err)
+			return fmt.Errorf("%w (create it, or name another database by --db if this is none of tare's)", err)
 		}
 	}
 	return nil
