@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,6 +72,30 @@ func TestInChromium(t *testing.T) {
 		}
 		if len(papers) != 2 {
 			t.Errorf("%s: the papers are %v, want a light and a dark one", name, papers)
+		}
+	}
+	w.Check(t)
+}
+
+// TestPictures makes the pictures of docs/web.md, where -shots ../docs asks for them, and bounds
+// those that are there.
+func TestPictures(t *testing.T) {
+	const most = 150 << 10 // bytes of each
+	w := chromium.New(t)
+	root := t.TempDir()
+	for day := range 12 {
+		factor := 1.2
+		if day >= 7 {
+			factor = 1.26
+		}
+		historytest.Write(t, root, historytest.Run{Study: "orders", Title: "Orders of the shop", Day: 60 + day, Factor: factor, Commit: fmt.Sprintf("a5ff7a%d", 10+day), Arms: []string{"api", "cached"}, Floor: 0.01})
+	}
+	s := serve(t, root)
+	for name, v := range map[string]chromium.View{"light": {Width: 960, Scheme: "light", Scripts: true}, "dark": {Width: 960, Scheme: "dark", Scripts: true}, "phone": {Width: 360, Height: 1000, Scheme: "light", Scripts: true}} {
+		w.OpenSite(t, s.URL, "/studies/orders?arm=api", v)
+		w.Screen(t, "web-"+name+".png")
+		if file, err := os.Stat("../docs/web-" + name + ".png"); err != nil || file.Size() > most {
+			t.Errorf("the picture of docs/web.md: %v, want at most %d bytes", err, most)
 		}
 	}
 	w.Check(t)

@@ -4,6 +4,7 @@
 package chromium
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -42,6 +43,7 @@ type Window struct {
 // View is how a page is looked at.
 type View struct {
 	Width   int64  // of the screen, px
+	Height  int64  // 0: 800
 	Scheme  string // light or dark
 	Scripts bool
 }
@@ -139,7 +141,7 @@ func (w *Window) show(t *testing.T, address, site string, v View) {
 	w.mu.Unlock()
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.Scheme}}
 	call(t, w.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
-	call(t, w.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: v.Width, Height: 800, DeviceScaleFactor: 1, Mobile: v.Width < 600})
+	call(t, w.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: v.Width, Height: cmp.Or(v.Height, 800), DeviceScaleFactor: 1, Mobile: v.Width < 600})
 	call(t, w.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !v.Scripts})
 	do(t, w.ctx, chromedp.Navigate(address))
 }
@@ -163,13 +165,24 @@ func (w *Window) Click(t *testing.T, selector string) {
 	do(t, w.ctx, chromedp.Click(selector))
 }
 
-// Picture keeps what the window shows, where the flag -shots asks for it.
+// Picture keeps the whole page, where the flag -shots asks for it.
 func (w *Window) Picture(t *testing.T, name string) {
+	t.Helper()
+	w.keep(t, name, chromedp.FullScreenshot(100))
+}
+
+// Screen keeps what the screen shows of the page, likewise.
+func (w *Window) Screen(t *testing.T, name string) {
+	t.Helper()
+	w.keep(t, name, chromedp.CaptureScreenshot())
+}
+
+func (w *Window) keep(t *testing.T, name string, look chromedp.Action[[]byte]) {
 	t.Helper()
 	if *shots == "" {
 		return
 	}
-	png := do(t, w.ctx, chromedp.FullScreenshot(100))
+	png := do(t, w.ctx, look)
 	if err := os.WriteFile(filepath.Join(*shots, name), png, 0o666); err != nil {
 		t.Fatal(err)
 	}
