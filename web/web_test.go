@@ -108,7 +108,7 @@ func TestPages(t *testing.T) {
 		"/studies/release":                      {"1 change suspected over 20 runs", "c12", "step", "±2.0 %", names[12], "Confirm it in fresh processes"},
 		"/studies/release?arm=b":                {"CPU per request of b", "None was found."},
 		"/studies/release?of=nonsense&arm=none": {"CPU per request of api"},
-		"/studies/lone":                         {"A change can be found from 8 runs on; there are 1."},
+		"/studies/lone":                         {"A change can be found from 8 runs on, and this arm has 1."},
 		"/compare":                              {"Compare two runs"},
 		"/compare?a=" + a + "&b=" + b:           {"through the control base", "api under load"},
 		"/compare?a=" + a + "&b=" + lone:        {"cannot be compared", "different programs"},

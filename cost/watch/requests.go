@@ -79,7 +79,7 @@ func (c *counters) begin(ctx context.Context, all []*instance, d time.Duration) 
 		}
 	}
 	for _, in := range first {
-		if c.of[in] == nil && counted < mostCounted {
+		if c.of[in] == nil && counted < mostCounted && ctx.Err() == nil { // a large program takes a second
 			c.of[in] = c.open(in)
 			counted++
 		}

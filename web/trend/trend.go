@@ -113,7 +113,7 @@ func (t *Trend) changeBlocks() []doc.Block {
 	if len(t.changes) == 0 {
 		text := "None was found."
 		if len(t.at) < leastFollowed {
-			text = fmt.Sprintf("A change can be found from %d runs on; there are %d.", leastFollowed, len(t.at))
+			text = fmt.Sprintf("A change can be found from %d runs on, and this arm has %d.", leastFollowed, len(t.at))
 		}
 		return append(out, doc.Paragraph{Text: doc.Plain(text)})
 	}

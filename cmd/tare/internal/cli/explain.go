@@ -102,7 +102,7 @@ func ExplainProfile(err error) *Failure {
 	case errors.As(err, &name):
 		f.Hint = "no machine of that name is known; if a file or folder was meant, there is none"
 		if _, err := os.Stat(name.Name); err == nil {
-			f.Hint = name.Name + " is a file or folder here and was taken for a machine: saved files are read by tare cost --profile FILE, tare doctor --from FILE, tare flame FILE, tare trace FILE and tare diff A B"
+			f.Hint = name.Name + " is a file or folder here and was taken for a machine: saved files are read by tare cost --profile FILE, tare doctor --from FILE, tare flame FILE, tare trace FILE and tare diff A B, a folder of tare watch --keep by tare doctor --since 1h DIR"
 		}
 	}
 	return f

@@ -2,20 +2,26 @@ package watchverb
 
 import (
 	"bytes"
+	"html"
 	"io"
 	"net/http"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/page"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/cost/watch/ring"
+	"github.com/tarehq/tare/doc"
 )
 
 // kept hands out the profiles that are kept, and nothing else: at /profiles/SERVICE/FILE as
-// they are, at /flame/SERVICE/FILE as a page with a flame graph.
+// they are, at /flame/SERVICE/FILE as a page with a flame graph, at / a list of the latest.
 type kept struct {
 	root *os.Root   // nothing leads out of it
 	one  sync.Mutex // page is made at a time; it is sent without
@@ -25,6 +31,7 @@ type kept struct {
 func serveKept(root *os.Root) http.Handler {
 	k := &kept{root: root}
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", k.serveList)
 	mux.HandleFunc("GET /profiles/{service}/{file}", k.serveFile)
 	mux.HandleFunc("GET /flame/{service}/{file}", k.serveFlame)
 	return mux
@@ -89,6 +96,43 @@ func (k *kept) serveFlame(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", sandboxed)
 	out.WriteTo(w) // an error is the client's, which has gone
+}
+
+// mostListed is how many profiles are listed.
+const mostListed = 200
+
+// serveList lists the latest profiles, each with a link to its flame graph.
+func (k *kept) serveList(w http.ResponseWriter, _ *http.Request) {
+	k.one.Lock()
+	all, err := ring.List(k.root.Name())
+	k.one.Unlock()
+	var out bytes.Buffer
+	if err == nil {
+		err = doc.HTML(&out, listPage(all[max(0, len(all)-mostListed):]), doc.HTMLOptions{})
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", sandboxed)
+	out.WriteTo(w) // an error is the client's
+}
+
+// listPage lists profiles, of which the oldest comes first, in the other order.
+func listPage(all []ring.Entry) doc.Page {
+	p := doc.Page{Title: "Profiles of tare watch"}
+	p.Add(doc.Heading{Level: 1, Text: p.Title}, doc.Note("The latest come first. Times are UTC. The metrics are at /metrics."))
+	table := doc.Table{Caption: "Profiles", Unlabelled: true, Columns: []doc.Column{{Head: "service", Key: true}, {Head: "began"}, {Head: "length", Right: true}, {Head: "build"}}}
+	for _, e := range slices.Backward(all) {
+		dir, file := filepath.Split(e.Path)
+		link := "flame/" + filepath.Base(dir) + "/" + file // names on disk are escaped
+		table.Rows = append(table.Rows, doc.Row{Cells: []doc.Cell{
+			{Drawing: doc.Markup(`<a href="` + html.EscapeString(link) + `">` + html.EscapeString(doc.Printable(e.Service)) + `</a>`)},
+			{Text: e.Begun.UTC().Format("2006-01-02 15:04:05")}, {Text: e.Duration.Round(time.Second).String()}, {Text: e.Build, Code: true}}})
+	}
+	p.Add(table)
+	return p
 }
 
 // sandboxed has the page run its own script without an origin, and ask for nothing: names in a

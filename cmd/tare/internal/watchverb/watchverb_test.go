@@ -132,6 +132,10 @@ func TestMetrics(t *testing.T) {
 	if html := scrape(t, strings.TrimSuffix(o.export.URL(), "metrics")+"flame/"+m[1], ""); !strings.Contains(html, "Auth") || !strings.Contains(html, "</html>") {
 		t.Errorf("want a page with a flame graph, got %.200s", html)
 	}
+	list := scrape(t, strings.TrimSuffix(o.export.URL(), "metrics"), "")
+	if n := strings.Count(list, `<a href="flame/shop/`); n != 3 || strings.Index(list, `href="flame/`+m[1]+`"`) != strings.Index(list, `href="flame/`) {
+		t.Errorf("want a list of three profiles, that of the exemplar first, got %d:\n%s", n, list)
+	}
 	for _, path := range []string{"profiles/shop/", "profiles/shop/..%2f..%2fetc%2fpasswd", "profiles/"} {
 		if res, err := http.Get(strings.TrimSuffix(o.export.URL(), "metrics") + path); err != nil || res.StatusCode != 404 {
 			t.Errorf("%s: got %v, %v, want nothing", path, res.Status, err)
@@ -223,6 +227,9 @@ func TestPodMetrics(t *testing.T) {
 	}
 	if html := scrape(t, base+"flame/"+m[1], ""); !strings.Contains(html, "Auth") {
 		t.Errorf("want a page with a flame graph, got %.200s", html)
+	}
+	if link := regexp.MustCompile(`href="(flame/[^"]+)"`).FindStringSubmatch(scrape(t, base, "")); link == nil || !strings.Contains(scrape(t, base+link[1], ""), "Auth") {
+		t.Errorf("want a list with a link to the flame graph, got %q", link)
 	}
 	clitest.CheckPage(t, intervalPage(i), "shop/web/server", "pod shop/web-0")
 }
