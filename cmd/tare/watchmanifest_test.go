@@ -6,6 +6,8 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -127,4 +129,37 @@ func checkVolume(t *testing.T, volume map[string]any, c *containerSpec) {
 		return
 	}
 	t.Errorf("volume %v is not mounted", volume)
+}
+
+// TestWatchUnit wants a unit of systemd whose command line the verb takes, which keeps profiles
+// where systemd makes a folder, and does not fail when it is stopped.
+func TestWatchUnit(t *testing.T) {
+	content, err := os.ReadFile("../../templates/tare-watch.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			unit[key] = value
+		}
+	}
+	args := strings.Fields(unit["ExecStart"])
+	if len(args) < 2 || args[0] != "/usr/bin/tare" {
+		t.Fatalf("got ExecStart=%s, want the tare of the packages", unit["ExecStart"])
+	}
+	var v verbs
+	parser, err := newParser(t.Context(), &v, &cli.Terminal{Out: io.Discard, Err: io.Discard}, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parser.Parse(args[1:]); err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	if w := &v.Watch; !w.AllGo || !w.Quiet || w.Listen == "" || w.Keep != "/var/lib/"+unit["StateDirectory"] {
+		t.Errorf("%q: got %+v, want all Go programs watched, metrics offered and profiles in StateDirectory", args, w)
+	}
+	if got, want := unit["SuccessExitStatus"], strconv.Itoa(cli.ExitInterrupted); got != want {
+		t.Errorf("got SuccessExitStatus=%s, want %s", got, want)
+	}
 }
