@@ -123,18 +123,20 @@ func serviceBlocks(s *watch.Service, over time.Duration) []doc.Block {
 	t := doc.Table{Caption: "owners", Unlabelled: true, Columns: []doc.Column{
 		{Head: "self", Right: true}, {Head: "±", Right: true}, {Head: "of all", Right: true}, {Head: "owner", Key: true, Shrink: true},
 	}}
-	items, _, _ := b.Weighty()
-	var rest float64
+	items, more, rest := b.Weighty()
 	for k := range items {
-		if k >= mostOwners {
+		switch {
+		case items[k].Self == 0: // known from earlier intervals
+		case len(t.Rows) < mostOwners:
+			t.Rows = append(t.Rows, ownerRow(&items[k], b.CPU))
+		default:
 			rest += items[k].Self
-			continue
+			more++
 		}
-		t.Rows = append(t.Rows, ownerRow(&items[k], b.CPU))
 	}
 	out = append(out, t)
-	if n := len(items) - mostOwners; n > 0 {
-		out = append(out, doc.Note(fmt.Sprintf("%s, %s together", unit.Plural(n, "more owner"), unit.Format(rest, unit.Nanoseconds))))
+	if more > 0 {
+		out = append(out, doc.Note(fmt.Sprintf("%s, %s together", unit.Plural(more, "more owner"), unit.Format(rest, unit.Nanoseconds))))
 	}
 	return out
 }

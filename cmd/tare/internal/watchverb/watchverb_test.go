@@ -30,6 +30,7 @@ import (
 	"github.com/tarehq/tare/cost/pprof"
 	"github.com/tarehq/tare/cost/watch"
 	"github.com/tarehq/tare/cost/watch/ring"
+	"github.com/tarehq/tare/doc"
 )
 
 // frames are a stack in a middleware or a handler.
@@ -75,6 +76,13 @@ func TestPage(t *testing.T) {
 	at := time.Date(2026, 11, 26, 14, 5, 0, 0, time.Local)
 	clitest.CheckPage(t, intervalPage(interval(at, "Xk3u9zPq01ab", 12_000)), "14:05:10", "Auth", "0.1 %", "43.0 MiB", "Xk3u9zPq01ab", "p99")
 	clitest.CheckPage(t, intervalPage(&watch.Interval{Begun: at, Duration: time.Second}), "no service ran")
+	i := interval(at, "x", 12_000)
+	b := i.Services[0].Bill
+	b.Items = append(b.Items, cost.Item{Owner: "gin.Recovery", Kind: cost.Middleware.String()}, cost.Item{Owner: "slog", Kind: cost.Other.String(), Self: 100})
+	var out bytes.Buffer
+	if err := doc.Text(&out, intervalPage(i), doc.TextOptions{Width: 100}); err != nil || strings.Contains(out.String(), "Recovery") || !strings.Contains(out.String(), "1 more owner, 100 ns together") {
+		t.Errorf("want the small owner counted, and the middleware that was not seen left aside: %v\n%s", err, &out)
+	}
 }
 
 // scrape asks for metrics, in a form.
