@@ -55,7 +55,7 @@ var arrows = map[string][]string{
 	"lab/tally":         {"lab/record", "stats/unit"},
 	"lab/verdict":       {"cost", "lab/record", "lab/sample", "lab/study", "lab/tally", "lab/verdict/estimate", "stats", "stats/bound", "stats/unit", "stats/hist"},
 	"lab/layers":        {"doc", "lab/study", "lab/verdict", "lab/verdict/estimate", "stats", "stats/unit"},
-	"lab/report":        {"cost", "doc", "lab/across", "lab/layers", "lab/report/chart", "lab/tally", "lab/verdict", "lab/verdict/estimate", "lab/record", "lab/study", "stats", "stats/bound", "stats/unit", "stats/hist"},
+	"lab/report":        {"cost", "doc", "internal/secret", "lab/across", "lab/layers", "lab/report/chart", "lab/tally", "lab/verdict", "lab/verdict/estimate", "lab/record", "lab/study", "stats", "stats/bound", "stats/unit", "stats/hist"},
 	"lab/report/chart":  {"stats", "stats/unit"},
 	"lab/cireport":      {"lab/comment", "lab/verdict", "stats/bound", "stats/unit"},
 	"lab/comment":       {"cost/diff", "doc", "lab/report", "lab/verdict", "stats", "stats/bound", "stats/unit"},
@@ -104,14 +104,14 @@ var arrows = map[string][]string{
 
 	// Packages of the command: no verb imports another.
 	"cmd/tare/internal/adviseverb":    {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "internal/task", "lab/record", "lab/study", "lab/verdict", "stats/unit", "studies"},
-	"cmd/tare/internal/ab":            {"cmd/tare/internal/cli", "cmd/tare/internal/compose", "cmd/tare/internal/pods", "cmd/tare/internal/publish", "cmd/tare/internal/remote", "cmd/tare/internal/runs", "lab", "lab/...", "stats/...", "stats"},
+	"cmd/tare/internal/ab":            {"cmd/tare/internal/cli", "cmd/tare/internal/compose", "cmd/tare/internal/pods", "cmd/tare/internal/publish", "cmd/tare/internal/remote", "cmd/tare/internal/runs", "internal/secret", "lab", "lab/...", "stats/...", "stats"},
 	"cmd/tare/internal/agentverb":     {"cmd/tare/internal/cli", "lab/fleet/..."},
 	"cmd/tare/internal/calibrate":     {"cmd/tare/internal/cli", "cmd/tare/internal/noise", "cmd/tare/internal/runs", "doc", "lab/record", "lab/study", "lab/verdict", "stats", "stats/unit", "studies"},
 	"cmd/tare/internal/claims":        {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "lab/published", "lab/record", "lab/study", "lab/verdict", "stats/unit", "studies"},
 	"cmd/tare/internal/cli":           {"cost", "cost/bpf", "cost/capture", "cost/pprof", "doc", "load", "load/pace", "stats/unit"},
 	"cmd/tare/internal/cli/clitest":   {"doc"},
 	"cmd/tare/internal/companion":     {"cmd/tare/internal/cli", "cmd/tare/internal/source", "lab/arm", "lab/study"},
-	"cmd/tare/internal/compose":       {"cmd/tare/internal/cli", "lab", "lab/arm", "lab/study", "load/source"},
+	"cmd/tare/internal/compose":       {"cmd/tare/internal/cli", "internal/secret", "lab", "lab/arm", "lab/study", "load/source"},
 	"cmd/tare/internal/costverb":      {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "cost", "cost/bpf", "cost/bpf/probe", "cost/capture", "cost/flame", "cost/page", "doc", "lab/record", "stats/unit"},
 	"cmd/tare/internal/diffverb":      {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "cost", "cost/capture", "cost/diff", "cost/page", "cost/pprof", "doc", "lab", "lab/record", "lab/tally", "stats/unit"},
 	"cmd/tare/internal/doctorverb":    {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "cost", "cost/capture", "cost/doctor", "cost/doctor/compiler", "cost/doctor/proc", "cost/pprof", "doc", "lab/record", "stats/unit"},
@@ -151,7 +151,7 @@ var arrows = map[string][]string{
 
 	"cmd/tare/internal/loadverb/export":   {"cmd/tare/internal/cli", "cmd/tare/internal/telemetry", "load"},
 	"cmd/tare/internal/loadverb/journal":  {"load"},
-	"cmd/tare/internal/loadverb/redirect": {"cmd/tare/internal/cli", "load"},
+	"cmd/tare/internal/loadverb/redirect": {"internal/secret", "load"},
 
 	"cost/internal/framework": {"cost/internal/symbol"},
 	"cost/internal/kallsyms":  {"cost"},
@@ -164,6 +164,7 @@ var arrows = map[string][]string{
 	"serve/proxy/internal/trailer": {"serve/internal/http1", "serve/proxy/internal/fields"},
 
 	"internal/shape":    {"stats/bound", "stats/unit"},
+	"internal/secret":   {},
 	"internal/cgroup":   {},
 	"internal/cpus":     {},
 	"internal/flock":    {},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/tarehq/tare/internal/secret"
 	"github.com/tarehq/tare/lab/layers"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
@@ -15,7 +16,7 @@ func newDocument(a *verdict.Analysis) document {
 	p := a.Progress()
 	d := document{
 		Schema: JSONSchema, ID: m.ID, Study: m.Study.Name, Title: m.Study.Title, Quick: m.Quick, Seed: m.Seed,
-		Started: m.Started, Ended: m.Ended, Outcome: m.Outcome, Command: m.Command, Tare: m.Tare,
+		Started: m.Started, Ended: m.Ended, Outcome: m.Outcome, Command: secret.MaskAll(m.Command), Tare: m.Tare,
 		Headline: a.Headline, Decided: a.Decided(), Control: m.Study.Control,
 		Progress: progress{p.Blocks, p.Look.Blocks, p},
 		Trials:   a.Trials, Layers: layers.Of(a), Accounts: a.Accounts, Accuracy: a.Accuracies,

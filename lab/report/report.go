@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/doc"
+	"github.com/tarehq/tare/internal/secret"
 	"github.com/tarehq/tare/lab/layers"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
@@ -251,11 +252,10 @@ func messages(errs []error) []string {
 	return texts
 }
 
-// ShellLine is a command that a POSIX shell reads as the same words.
+// ShellLine is a command that a POSIX shell reads as the same words, but for secrets, which are masked.
 func ShellLine(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = w
+	quoted := secret.MaskAll(words)
+	for i, w := range quoted {
 		if w == "" || strings.ContainsFunc(w, needsQuotes) {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/internal/secret"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/study"
@@ -299,7 +300,7 @@ func plainSecrets(targets []study.Target) []string {
 	names := map[string]bool{}
 	for _, one := range targets {
 		for name, value := range one.Header {
-			if cli.IsSecret(name) && !strings.Contains(value, "${") {
+			if secret.Is(name) && !strings.Contains(value, "${") {
 				names[http.CanonicalHeaderKey(name)] = true
 			}
 		}

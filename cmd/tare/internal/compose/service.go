@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/internal/secret"
 	"github.com/tarehq/tare/lab"
 	"mvdan.cc/sh/v3/shell"
 )
@@ -63,7 +64,7 @@ func ParseService(text string) (Service, error) {
 	a := Service{Text: text}
 	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
 		a.URL = strings.TrimSuffix(text, "/")
-		a.Name = CleanName(cli.MaskSecrets(beforeHost.ReplaceAllString(a.URL, "")))
+		a.Name = CleanName(secret.Mask(beforeHost.ReplaceAllString(a.URL, "")))
 		return a, nil
 	}
 	words, err := splitWords(text)
@@ -195,10 +196,10 @@ func (a *Service) nameWithout(shared []string) string {
 		variable, value, _ := strings.Cut(setting, "=")
 		switch {
 		case slices.Contains(shared, setting):
-		case cli.IsSecret(variable):
+		case secret.Is(variable):
 			name += "+" + variable
 		default:
-			name += "+" + variable + "-" + cli.MaskSecrets(value)
+			name += "+" + variable + "-" + secret.Mask(value)
 		}
 	}
 	for _, word := range a.With {
@@ -255,7 +256,7 @@ func isNamed(all []Service, name string) bool {
 // wordsBeside are those of a's program and arguments that b does not have, for people.
 func (a *Service) wordsBeside(b *Service) (words []string) {
 	own := slices.Concat(a.Command, a.Args)
-	for i, word := range cli.MaskWords(own) {
+	for i, word := range secret.MaskAll(own) {
 		if !slices.Contains(b.Command, own[i]) && !slices.Contains(b.Args, own[i]) {
 			words = append(words, word)
 		}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -182,18 +181,14 @@ func Print(t *cli.Terminal, r Result, asJSON bool) ([]doc.Block, error) {
 	return ending, runs.PrintShort(t, r.Run, r.Analysis, ending...)
 }
 
-// newSource compares owners, and masks secrets.
+// newSource compares owners.
 func newSource(t *cli.Terminal, r Result) comment.Source {
 	changes, err := runs.FindChanges(r.Run)
 	if err != nil { // the rest is known all the same
 		t.Note("warning: the owners are not compared: %s", err)
 	}
 	a := *r.Analysis
-	a.Manifest.Command, a.Manifest.Programs = repeating(a.Manifest.Command), maps.Clone(a.Manifest.Programs)
-	for arm, p := range a.Manifest.Programs {
-		p.Args = cli.MaskWords(p.Args)
-		a.Manifest.Programs[arm] = p
-	}
+	a.Manifest.Command = repeating(a.Manifest.Command)
 	profiles := runs.CountProfiles(r.Run)
 	profiles.Unplanned = r.Unplanned
 	return comment.Source{Analysis: &a, Gates: r.Gates, Changes: changes, Profiles: profiles, Command: repeating(r.Args)}
@@ -223,8 +218,8 @@ func marker(subject string) string {
 	return "tare: " + strings.Trim(unnamed.ReplaceAllString(commit.ReplaceAllString(subject, ""), "-"), "-")
 }
 
-// repeating is the command line for others to repeat: without the values of what looks like
-// a secret, and without what it wrote and posted where it ran.
+// repeating is the command line for others to repeat: without what it wrote and posted where
+// it ran.
 func repeating(args []string) []string {
 	var kept []string
 	for i := 0; i < len(args); i++ {
@@ -240,7 +235,7 @@ func repeating(args []string) []string {
 	if len(kept) > 0 {
 		kept[0] = filepath.Base(kept[0])
 	}
-	return cli.MaskWords(kept)
+	return kept
 }
 
 // written are flags that name files, and the folder of runs.

@@ -16,6 +16,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/runs/runstest"
 	"github.com/tarehq/tare/lab/comment"
+	"github.com/tarehq/tare/lab/report"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
 	"github.com/tarehq/tare/stats/bound"
@@ -48,10 +49,11 @@ func TestRepeating(t *testing.T) {
 		"http://me:hunter2@127.0.0.1:8080/", "--path", "/orders/7?token=hunter2&n=3",
 		"--markdown", "/runner/comment.md", "--sarif=/runner/tare.sarif", "--dir", "/runner/runs", "--max", "cpu_per_request<=5%"}
 	got := repeating(args)
-	if text := strings.Join(got, "\n"); strings.Contains(text, "hunter2") || !strings.Contains(text, "GOGC=50") || !strings.Contains(text, "Authorization: …") || !strings.Contains(text, "@127.0.0.1:8080/") {
+	text := report.ShellLine(got)
+	if strings.Contains(text, "hunter2") || !strings.Contains(text, "GOGC=50") || !strings.Contains(text, "Authorization: …") || !strings.Contains(text, "@127.0.0.1:8080/") {
 		t.Errorf("got %q", got)
 	}
-	if text := strings.Join(got, " "); strings.Contains(text, "runner") || !strings.HasSuffix(text, "token=… --max cpu_per_request<=5%") {
+	if strings.Contains(text, "runner") || !strings.HasSuffix(text, "token=…' --max 'cpu_per_request<=5%'") {
 		t.Errorf("got %q, want no files of where it ran", got)
 	}
 	if got[0] != "tare" || slices.Contains(got, "--comment") || args[0] != "/usr/bin/tare" {

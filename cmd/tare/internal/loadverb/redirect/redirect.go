@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/internal/secret"
 	"github.com/tarehq/tare/load"
 )
 
@@ -98,7 +98,7 @@ func mayFollow(t *load.Target, via []*http.Request, next *url.URL) error {
 	if next.Host == first.Host && (next.Scheme == "https" || first.Scheme == "http") {
 		return nil
 	}
-	own := slices.IndexFunc(t.Header, func(f load.Field) bool { return strings.EqualFold(f.Name, "Host") || cli.IsSecret(f.Name) })
+	own := slices.IndexFunc(t.Header, func(f load.Field) bool { return strings.EqualFold(f.Name, "Host") || secret.Is(f.Name) })
 	if own < 0 {
 		return nil
 	}

@@ -1,14 +1,14 @@
-package cli_test
+package secret_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/tarehq/tare/cmd/tare/internal/cli"
+	"github.com/tarehq/tare/internal/secret"
 )
 
 // What is secret by its name is masked wherever it stands in a word. A host and its port are not.
-func TestMaskSecrets(t *testing.T) {
+func TestMask(t *testing.T) {
 	for word, want := range map[string]string{
 		"Authorization: Bearer hunter2":                       "Authorization: …",
 		"X-Api-Key:hunter2":                                   "X-Api-Key:…",
@@ -29,20 +29,29 @@ func TestMaskSecrets(t *testing.T) {
 		"/orders?author=7":                                    "/orders?author=7",
 		"http://127.0.0.1:8080":                               "http://127.0.0.1:8080",
 		"http://monkey:8080/orders":                           "http://monkey:8080/orders",
+		"--on=monkey:7411,tokens:7411":                        "--on=monkey:7411,tokens:7411",
+		"monkey:8080/orders":                                  "monkey:8080/orders",
+		`"pass-key":1234`:                                     `"pass-key":…`,
+		"Api-Key: 1234":                                       "Api-Key: …",
 		"http://api.tokens:8080/a@b":                          "http://api.tokens:8080/a@b",
 		"Accept: text/html":                                   "Accept: text/html",
+		"Authorization: Bearer ${TOKEN}":                      "Authorization: Bearer ${TOKEN}",
+		"Authorization: Bearer ${A} hunter2":                  "Authorization: …",
+		`{"token":"${T}","password":"hunter2"}`:               `{"token":…`,
+		"DATABASE_URL=postgres://me:${PW}@db/shop ./a":        "DATABASE_URL=postgres://me:${PW}@db/shop ./a",
+		"API_TOKEN=${TOKEN} DB_PASSWORD=hunter2 ./a":          "API_TOKEN=${TOKEN} DB_PASSWORD=… ./a",
 		"cpu_per_request<=5%":                                 "cpu_per_request<=5%",
 		"GOGC=400 ./cmd/api -listen 127.0.0.1:8080 -tag v1.0": "GOGC=400 ./cmd/api -listen 127.0.0.1:8080 -tag v1.0",
 	} {
-		if got := cli.MaskSecrets(word); got != want {
-			t.Errorf("MaskSecrets(%q) = %q, want %q", word, got, want)
+		if got := secret.Mask(word); got != want {
+			t.Errorf("Mask(%q) = %q, want %q", word, got, want)
 		}
 	}
-	if !cli.IsSecret("Cookie") || !cli.IsSecret("DB_PASSWD") || cli.IsSecret("GOGC") {
+	if !secret.Is("Cookie") || !secret.Is("DB_PASSWD") || secret.Is("GOGC") {
 		t.Error("the names of secrets are not told from others")
 	}
-	words := []string{"./a", "--password", "hunter2", "--token-file", "-v", "TOKEN=hunter2"}
-	if got, want := cli.MaskWords(words), []string{"./a", "--password", "…", "--token-file", "-v", "TOKEN=…"}; !slices.Equal(got, want) {
-		t.Errorf("MaskWords(%q) = %q, want %q", words, got, want)
+	words := []string{"./a", "--password", "hunter2", "--token-file", "-v", "TOKEN=hunter2", "-token", "${TOKEN}"}
+	if got, want := secret.MaskAll(words), []string{"./a", "--password", "…", "--token-file", "-v", "TOKEN=…", "-token", "${TOKEN}"}; !slices.Equal(got, want) {
+		t.Errorf("MaskAll(%q) = %q, want %q", words, got, want)
 	}
 }
