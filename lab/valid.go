@@ -21,7 +21,7 @@ func unverified(c *load.Counts) string {
 	if c.Unverified == 1 {
 		verb = "was"
 	}
-	return fmt.Sprintf("%d of %s %s not as the workload asks", c.Unverified, unit.Plural(c.Answered(), "answer"), verb)
+	return fmt.Sprintf("%d of %s %s not as the workload asks; by status: %s", c.Unverified, unit.Plural(c.Answered(), "answer"), verb, c.Status)
 }
 
 // failed says how many requests failed, if more than may.

@@ -83,7 +83,7 @@ func faults() []faulty {
 	}
 	return []faulty{
 		{"sound", "constant", func(*load.Result) {}, ""},
-		{"a wrong answer", "constant", func(r *load.Result) { r.Counts.Unverified = 1 }, "1 of 10,000 answers was not as the workload asks"},
+		{"a wrong answer", "constant", func(r *load.Result) { r.Counts.Unverified = 1 }, "1 of 10,000 answers was not as the workload asks; by status: 10,000 2xx"},
 		{"nothing answered", "constant", func(r *load.Result) { r.Counts.Status[2], r.Within = 0, 0 }, "no request was answered"},
 		{"nothing answered within", "constant", func(r *load.Result) { r.Within = 0 }, "no request was answered within the measured part"},
 		{"few failures", "constant", func(r *load.Result) { r.Counts.Status[2], r.Counts.Reset = 9_990, 10 }, ""},

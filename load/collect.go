@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/load/internal/sys"
@@ -137,7 +139,7 @@ func (c *conductor) judge(res *Result) {
 		}
 	}
 	if n := res.Counts.Answered(); n > 0 && !res.StatusAsked && res.Counts.Status[4]+res.Counts.Status[5] == n {
-		warn("%w: check the URL", ErrOnlyErrors)
+		warn("%w: %s, such as %s", ErrOnlyErrors, res.Counts.Status, p.wrongStatus())
 	}
 	if p.barred.Load() && p.script.proxy != nil {
 		warn("the proxy answered 407: %s", p.script.proxy.Remedy(407))
@@ -178,6 +180,15 @@ func (c *conductor) judge(res *Result) {
 	if n, streams := p.crowded(); 100*n > res.Counts.Scheduled {
 		warn("%s begun without a free stream: their connection allows %s at a time, and the wait for one is in the times, service times too; ask for fewer, on more connections", ofRequests(n, res.Counts.Scheduled), unit.Plural(streams, "stream"))
 	}
+}
+
+// wrongStatus is a status 4xx or 5xx that was answered, for people.
+func (p *plan) wrongStatus() string {
+	status := 0
+	for _, r := range p.recorders {
+		status = max(status, r.wrongStatus)
+	}
+	return strings.TrimSpace(fmt.Sprint(status, " ", http.StatusText(status)))
 }
 
 // crowded is how many requests found all streams of their connection taken, and how

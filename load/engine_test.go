@@ -266,7 +266,7 @@ func TestUnverified(t *testing.T) {
 			if r.Counts.Status[4] != 10 || r.Counts.Unverified != 10 {
 				t.Errorf("got %+v, want 10 answers of class 4, none verified", r.Counts)
 			}
-			if len(r.Warnings) == 0 || !strings.Contains(r.Warnings[0].Error(), "every answer is an error") {
+			if len(r.Warnings) == 0 || !strings.Contains(r.Warnings[0].Error(), "every answer is an error: 10 4xx, such as 404 Not Found") {
 				t.Errorf("got warnings %v, want one that nothing succeeded", r.Warnings)
 			}
 		})

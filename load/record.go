@@ -82,6 +82,7 @@ type recorder struct {
 	crowded               uint64          // requests that found all streams of their connection taken
 	streams               int             // how many these were for the last of them
 	causes                [failures]error // the first of each kind
+	wrongStatus           int             // of the last answer with 4xx or 5xx
 	caveats               []error         // of the worker itself
 	spun                  int64           // time spent polling in the measured part, ns
 
@@ -179,8 +180,11 @@ func (r *recorder) answered(o *outcome, now int64) {
 	if !o.verified {
 		c.Unverified++
 	}
-	if o.status == http.StatusProxyAuthRequired {
-		r.plan.barred.Store(true)
+	if o.status >= http.StatusBadRequest {
+		r.wrongStatus = o.status
+		if o.status == http.StatusProxyAuthRequired {
+			r.plan.barred.Store(true)
+		}
 	}
 	if !measured {
 		if o.end >= r.plan.measure && o.end < r.plan.end.Load() {

@@ -1,9 +1,13 @@
 package load
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tarehq/tare/stats/hist"
+	"github.com/tarehq/tare/stats/unit"
 )
 
 // Result is what a load run measured. All times are of the measured part. Its JSON is what
@@ -118,6 +122,17 @@ type Counts struct {
 
 // Classes are numbers of answers by status class.
 type Classes [6]uint64
+
+// String is the numbers for people, such as "17,317 2xx, 20 5xx"; "no answer" is none.
+func (c Classes) String() string {
+	var parts []string
+	for class, n := range c {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %dxx", unit.Format(float64(n), unit.Count), class))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "no answer")
+}
 
 // Answered is the number of well-formed whole answers.
 func (c Counts) Answered() uint64 {

@@ -100,6 +100,9 @@ func (t Threshold) Holds(r *Result) (holds bool, value string, err error) {
 	return t.bound.Holds(v), unit.Format(v, t.bound.Unit), nil
 }
 
+// BoundsTime reports whether t is an upper bound of response times, which what is fast holds.
+func (t Threshold) BoundsTime() bool { return t.bound.Unit == unit.Nanoseconds && t.bound.Upper() }
+
 // failsOnTime reports whether t would not hold had every request of r begun when
 // intended: by the service times and what failed, which contain no lateness. The rate
 // of answers does not show that.

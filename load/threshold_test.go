@@ -56,6 +56,24 @@ func sampleResult(scale uint64) *load.Result {
 	return r
 }
 
+// An upper bound of response times is held by what is fast, one of errors or of the rate is not.
+func TestBoundsTime(t *testing.T) {
+	for give, want := range map[string]bool{"p99<1ms": true, "max<=1s": true, "mean<1ms": true, "p99>1ms": false, "errors<1%": false, "rate<9": false, "status_4xx<1": false} {
+		th, err := load.ParseThreshold(give)
+		if err != nil || th.BoundsTime() != want {
+			t.Errorf("%s: got %t, %v; want %t", give, th.BoundsTime(), err, want)
+		}
+	}
+}
+
+func TestClasses(t *testing.T) {
+	for want, give := range map[string]load.Classes{"no answer": {}, "17,317 2xx, 20 5xx": {2: 17_317, 5: 20}} {
+		if got := give.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestThresholdHolds(t *testing.T) {
 	tests := []struct {
 		give  string

@@ -158,7 +158,7 @@ const mostWarned = 3
 func (rep *Report) judge() {
 	res := rep.Result
 	if n := res.Counts.Answered(); n > 0 && !res.StatusAsked && res.Counts.Status[4]+res.Counts.Status[5] == n {
-		res.Warnings = append(res.Warnings, fmt.Errorf("%w: check the URL", load.ErrOnlyErrors))
+		res.Warnings = append(res.Warnings, fmt.Errorf("%w: %s", load.ErrOnlyErrors, res.Counts.Status))
 	}
 	warned := 0
 	for k, a := range rep.Agents {

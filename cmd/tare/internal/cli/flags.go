@@ -21,6 +21,19 @@ func HeaderFields(flag string, lines []string) ([]load.Field, error) {
 	return all, nil
 }
 
+// FailIf reads a threshold by which a load fails if it is so.
+func FailIf(text string) (load.Threshold, error) {
+	th, err := load.ParseThreshold(text)
+	if err != nil {
+		return th, fmt.Errorf("--fail-if: %w", err)
+	}
+	if th.BoundsTime() {
+		slow := strings.NewReplacer("<=", ">", "<", ">=").Replace(th.String())
+		return th, fmt.Errorf("--fail-if %s fails what is fast enough; %s fails what is slower", th, slow)
+	}
+	return th, nil
+}
+
 // Percent is a share of 100, written with or without its sign.
 type Percent float64
 

@@ -168,9 +168,9 @@ func (c *Command) parseLimits(f *script.File) error {
 		if !named {
 			step, comparison = "", text
 		}
-		th, err := load.ParseThreshold(comparison)
+		th, err := cli.FailIf(comparison)
 		if err != nil {
-			return cli.Usage(hint, fmt.Errorf("--fail-if: %w", err))
+			return cli.Usage(hint, err)
 		}
 		known := step == ""
 		for _, s := range f.Sent() {

@@ -28,9 +28,9 @@ type Judge struct {
 // parse reads the thresholds.
 func (j *Judge) parse() error {
 	for _, s := range j.FailIf {
-		th, err := load.ParseThreshold(s)
+		th, err := cli.FailIf(s)
 		if err != nil {
-			return cli.Usage("--fail-if takes p50 to p99.999, max, mean, errors, rate or status_1xx to status_5xx; <, <=, > or >=; and a bound", fmt.Errorf("--fail-if: %w", err))
+			return cli.Usage("--fail-if takes p50 to p99.999, max, mean, errors, rate or status_1xx to status_5xx; <, <=, > or >=; and a bound, as in status_5xx>0", err)
 		}
 		j.thresholds = append(j.thresholds, th)
 	}
@@ -105,8 +105,8 @@ func (s *summary) useless() error {
 	switch {
 	case c.Unverified > 0 && c.Unverified == c.Answered():
 		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no answer was as --verify asks"), Hint: "look at an answer, then at the --verify flags"}
-	case s.onlyErrors():
-		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%w: %s", load.ErrOnlyErrors, classes(c)), Hint: "check the URL; --verify-status CODE says that this status is expected"}
+	case s.onlyErrors() != nil:
+		return &cli.Failure{Status: cli.ExitFailed, Err: s.onlyErrors(), Hint: "check the URL; --verify-status CODE says that this status is expected"}
 	}
 	return nil
 }
@@ -161,6 +161,9 @@ func explainRefusal(err error) error {
 	_, network := errors.AsType[net.Error](err)
 	if system || network {
 		return explainFailure(err)
+	}
+	if strings.Contains(err.Error(), "credentials in a URL") {
+		return cli.Usage("--user NAME:PASSWORD sends them", err)
 	}
 	return cli.Usage("see `tare load --help`", err)
 }

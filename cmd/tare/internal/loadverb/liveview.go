@@ -129,7 +129,7 @@ func (s screen) head() []string {
 		lipgloss.NewStyle().Bold(true).Render(s.options.Title),
 		s.bar() + " " + f.when(),
 		fmt.Sprintf("%-10s%s, %s in flight", "rate", unit.Format(f.rate, unit.PerSecond), unit.Format(float64(f.flight), unit.Count)),
-		fmt.Sprintf("%-10s%s", "answered", classes(f.counts)),
+		fmt.Sprintf("%-10s%s", "answered", f.counts.Status),
 		fmt.Sprintf("%-10s%s", "errors", failed),
 	}
 	return append(rows, s.times()...)

@@ -176,6 +176,9 @@ func (c *Command) targets() ([]load.Target, error) {
 		if n, err := strconv.ParseUint(u, 10, 64); err == nil { // what other tools have after -q, say
 			return nil, cli.Usage(fmt.Sprintf("a port of this machine is :%d, a rate --rate %[1]d", n), fmt.Errorf("%q is a number, not a URL", u))
 		}
+		if info, err := os.Stat(u); err == nil && info.Mode().IsRegular() {
+			return nil, cli.Usage("`tare flow FILE` loads by the steps in a file, --targets FILE by a list of URLs", fmt.Errorf("%q is a file, not a URL", u))
+		}
 		all = append(all, load.Target{Method: method, URL: u})
 	}
 	if c.Request.Targets != "" {

@@ -33,8 +33,8 @@ type summary struct {
 // page builds the report; the drawing in characters is at most width columns wide.
 func (s *summary) page(width int) doc.Page {
 	p := doc.Page{Title: s.title}
-	if s.onlyErrors() {
-		p.Add(doc.Warning{Text: doc.Plain(fmt.Sprintf("%v: %s", load.ErrOnlyErrors, classes(s.res.Counts)))})
+	if only := s.onlyErrors(); only != nil {
+		p.Add(doc.Warning{Text: doc.Plain(only.Error())})
 	}
 	p.Add(doc.Heading{Level: 1, Text: s.title}, s.facts())
 	if s.res.Counts.Answered() > 0 {
@@ -67,8 +67,13 @@ func warnings(all []error) (blocks []doc.Block) {
 	return blocks
 }
 
-// onlyErrors reports whether the result warns that every answer is an error.
-func (s *summary) onlyErrors() bool { return slices.ContainsFunc(s.res.Warnings, isOnlyErrors) }
+// onlyErrors is the result's warning that every answer is an error; nil if it has none.
+func (s *summary) onlyErrors() error {
+	if i := slices.IndexFunc(s.res.Warnings, isOnlyErrors); i >= 0 {
+		return s.res.Warnings[i]
+	}
+	return nil
+}
 
 func isOnlyErrors(w error) bool { return errors.Is(w, load.ErrOnlyErrors) }
 
@@ -87,7 +92,7 @@ func (s *summary) facts() doc.Terms {
 	if c.Answered() == 0 {
 		return terms
 	}
-	add("status", "%s", classes(c))
+	add("status", "%s", c.Status)
 	add("rate", "%s", s.rate())
 	add("bytes", "%s in, %s out", s.volume(r.BytesIn), s.volume(r.BytesOut))
 	most, mean := "in flight", ""
@@ -125,17 +130,6 @@ func (s *summary) rate() string {
 		text = unit.Format(float64(s.res.Counts.Scheduled)/asking.Seconds(), unit.PerSecond) + " offered, " + text
 	}
 	return text
-}
-
-// classes are the answers by status class.
-func classes(c load.Counts) string {
-	var parts []string
-	for class, n := range c.Status {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %dxx", number(n), class))
-		}
-	}
-	return cmp.Or(strings.Join(parts, ", "), "no answer")
 }
 
 func number(n uint64) string { return unit.Format(float64(n), unit.Count) }
