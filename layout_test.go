@@ -104,7 +104,7 @@ var arrows = map[string][]string{
 
 	// Packages of the command: no verb imports another.
 	"cmd/tare/internal/adviseverb":    {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "internal/task", "lab/record", "lab/study", "lab/verdict", "stats/unit", "studies"},
-	"cmd/tare/internal/ab":            {"cmd/tare/internal/cli", "cmd/tare/internal/compose", "cmd/tare/internal/pods", "cmd/tare/internal/publish", "cmd/tare/internal/remote", "cmd/tare/internal/runs", "internal/secret", "lab", "lab/...", "stats/...", "stats"},
+	"cmd/tare/internal/ab":            {"cmd/tare/internal/cli", "cmd/tare/internal/compose", "cmd/tare/internal/pods", "cmd/tare/internal/publish", "cmd/tare/internal/remote", "cmd/tare/internal/runs", "lab", "lab/...", "stats/...", "stats"},
 	"cmd/tare/internal/agentverb":     {"cmd/tare/internal/cli", "lab/fleet/..."},
 	"cmd/tare/internal/calibrate":     {"cmd/tare/internal/cli", "cmd/tare/internal/noise", "cmd/tare/internal/runs", "doc", "lab/record", "lab/study", "lab/verdict", "stats", "stats/unit", "studies"},
 	"cmd/tare/internal/claims":        {"cmd/tare/internal/cli", "cmd/tare/internal/runs", "doc", "lab/published", "lab/record", "lab/study", "lab/verdict", "stats/unit", "studies"},

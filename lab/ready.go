@@ -54,7 +54,7 @@ func (r *runner) takeProfile(ctx context.Context, p arm.Program, path string) er
 	}
 	w := s.Workloads[0]
 	w.Schedule, w.Loop, w.Idle = "closed", 0, 0
-	r.reportEvent(Event{Stage: Profiling, Workload: w.Name, Text: "taking a CPU profile for pgo"})
+	r.reportEvent(Event{Stage: Profiling, Workload: w.Name, Text: "taking a CPU profile for pgo, then building with it"})
 	one, err := r.startReady(ctx, p, w, firstAnswer(p, w.Targets[0]), &record.Trial{Metrics: map[string]float64{}})
 	if err != nil {
 		return err

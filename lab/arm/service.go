@@ -2,6 +2,7 @@ package arm
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -83,8 +84,7 @@ func (a *Process) runCommand(ctx context.Context, command string) error {
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		said := firstLines(string(out), outputLines)
-		return fmt.Errorf("running %q: %w: %s", command, errors.Join(ctx.Err(), err), said)
+		return fmt.Errorf("running %q: %w: %s", command, errors.Join(ctx.Err(), err), cmp.Or(firstLines(string(out), outputLines), "it printed nothing"))
 	}
 	return nil
 }

@@ -174,6 +174,9 @@ func (c *Cmd) schedule(t *cli.Terminal, p *compose.Plan, answers []lab.Answer, c
 		}
 	}
 	t.Note("%s", said)
+	if few := warnFew(p.Rate); few != "" {
+		t.Note("warning: %s", few)
+	}
 	if blocks > 0 {
 		runs.AnnounceEffect(t, s, blocks, c.Output.Dir)
 	}
@@ -308,6 +311,19 @@ func readRate(text string) (string, error) {
 		return text, nil
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64) + "/s", nil
+}
+
+// leastRate is enough for the median of a trial to hold still, on most machines.
+const leastRate = 100
+
+// warnFew says that a rate is small, as is one that was meant as another tool's number of runs;
+// "" of others.
+func warnFew(rate string) string {
+	number, perSecond := strings.CutSuffix(rate, "/s")
+	if v, err := strconv.ParseFloat(number, 64); !perSecond || err != nil || v >= leastRate {
+		return ""
+	}
+	return fmt.Sprintf("--rate (-r) %s is requests a second, not a number of runs, and few to measure by: leave it out, or ask for %d or more", number, leastRate)
 }
 
 // longestRestart is how long the slowest of the services takes to end and to start.

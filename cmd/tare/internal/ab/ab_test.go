@@ -78,6 +78,15 @@ func TestFewestBlocks(t *testing.T) {
 	}
 }
 
+// A rate that is as small as another tool's number of runs is warned of.
+func TestWarnFew(t *testing.T) {
+	for rate, want := range map[string]string{"10/s": "--rate (-r) 10 is requests a second, not a number of runs", "0.5/s": "--rate (-r) 0.5 is", "100/s": "", "50%": "", "": ""} {
+		if got := warnFew(rate); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q: got %q, want %q", rate, got, want)
+		}
+	}
+}
+
 // The kernel explains the difference where it can sample all services; else what they expose does.
 func TestChooseCapture(t *testing.T) {
 	refused := errors.New("sampling needs root")

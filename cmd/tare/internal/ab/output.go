@@ -143,7 +143,7 @@ func (c *Cmd) inconclusive(outcome string, blocks int) error {
 	hint := "the report says what could not be compared"
 	switch {
 	case outcome == "refused":
-		hint = "most trials did not count: the report gives the reasons below \"How far to trust this\""
+		hint = "most trials did not count, for the reasons below \"How far to trust this\": a quieter machine, or a lower --rate such as 25%, may help"
 	case outcome == "cap" && blocks >= compose.MostBlocks:
 		hint = "all planned blocks ran, so a longer --budget does not help: try a larger --threshold, or a quieter machine"
 	case outcome == "cap", outcome == "budget":

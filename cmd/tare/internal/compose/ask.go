@@ -55,8 +55,9 @@ func (p *Plan) Request(f *AskFlags) error {
 		}
 		p.Targets = []study.Target{{Path: path}}
 	}
-	if i := slices.IndexFunc(p.Arms, func(a Service) bool { return strings.ContainsAny(a.URL, "?#") }); i >= 0 {
-		return cli.Usage("--path '/x?q=1' asks with a query", fmt.Errorf("%s has a query, and flags say what to ask for", p.Arms[i].URL))
+	if i := slices.IndexFunc(p.Arms, func(a Service) bool { return strings.ContainsAny(beforeHost.ReplaceAllString(a.URL, ""), "/?#") }); i >= 0 {
+		return cli.Usage("name the services as http://HOST:PORT; --path '/x?q=1' asks with a query",
+			fmt.Errorf("%s says what to ask for, and so do flags", secret.Mask(p.Arms[i].URL)))
 	}
 	if len(p.Targets) > mostTargets {
 		return cli.Usage("", fmt.Errorf("%d different requests, at most %d", len(p.Targets), mostTargets))
@@ -265,8 +266,7 @@ func (p *Plan) Settle(answers []lab.Answer, status int) (warnings []string, err 
 			one.Verify.Status = status
 		}
 		if one.Verify.Status >= http.StatusBadRequest && status == 0 {
-			return nil, cli.Usage(fmt.Sprintf("--path says what to ask for; --status %d if that is meant", control.Status),
-				fmt.Errorf("%s answers %s with status %d", control.Arm, what, control.Status))
+			return nil, cli.Usage(p.hintStatus(control.Status), fmt.Errorf("%s answers %s with status %d", control.Arm, what, control.Status))
 		}
 		same := control.Stable
 		for at := i; at < len(answers); at += len(p.Targets) {
@@ -306,4 +306,13 @@ func plainSecrets(targets []study.Target) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// hintStatus is what helps where the control answers with a status that is an error.
+func (p *Plan) hintStatus(status int) string {
+	hint := fmt.Sprintf("--path says what to ask for; --status %d if that is meant", status)
+	if len(p.Arms) > 0 && p.Arms[0].Pkg != "" {
+		hint += "; `tare init` finds paths in the source"
+	}
+	return hint
 }

@@ -76,7 +76,7 @@ func TestParseService(t *testing.T) {
 	}
 }
 
-// URLs may have the path that is asked for. A flag that says it goes behind the path.
+// URLs may have the path that is asked for, if no flag says it.
 func TestRequestOfURLs(t *testing.T) {
 	for _, tt := range []struct {
 		texts     []string
@@ -87,9 +87,10 @@ func TestRequestOfURLs(t *testing.T) {
 		{[]string{"http://a:1", "http://b:2/"}, AskFlags{}, "http://b:2", "/", ""},
 		{[]string{"http://a:1/orders/", "http://b:2/orders/"}, AskFlags{}, "http://b:2", "/orders/", ""},
 		{[]string{"http://a:1/x?q=1", "http://u:p@b:2/x?q=1"}, AskFlags{}, "http://u:p@b:2", "/x?q=1", ""},
-		{[]string{"http://a:1/v1", "http://b:2/v2"}, AskFlags{Path: []string{"/x"}}, "http://b:2/v2", "/x", ""},
+		{[]string{"http://a:1", "http://b:2/"}, AskFlags{Path: []string{"/x"}}, "http://b:2", "/x", ""},
+		{[]string{"http://a:1", "http://u:pw@b:2/v2"}, AskFlags{Path: []string{"/x"}}, "", "", "http://u:…@b:2/v2 says what to ask for, and so do flags"},
 		{[]string{"http://a:1/v1", "http://b:2/v2"}, AskFlags{}, "", "", "http://b:2/v2 has /v2 where others have /v1"},
-		{[]string{"http://a:1", "http://b:2?q=1"}, AskFlags{Path: []string{"/x"}}, "", "", "http://b:2?q=1 has a query"},
+		{[]string{"http://a:1", "http://b:2?q=1"}, AskFlags{Path: []string{"/x"}}, "", "", "http://b:2?q=1 says what to ask for"},
 	} {
 		p := &Plan{}
 		for _, text := range tt.texts {
@@ -233,11 +234,18 @@ func quoteService(s Service) string {
 // Whoever writes it, a port that is taken has its own hint.
 func TestExplain(t *testing.T) {
 	for text, want := range map[string]string{
-		"listen tcp :8080: bind: address already in use":   "is the service running?",
-		"OSError: [Errno 98] Address already in use":       "is the service running?",
-		"Error: listen EADDRINUSE: address already in use": "is the service running?",
-		"open api.conf: no such file or directory":         "--workdir",
-		"the arm ended: exit status 0":                     "went to the background",
+		"listen tcp :8080: bind: address already in use":                                "is the service running?",
+		"OSError: [Errno 98] Address already in use":                                    "is the service running?",
+		"Error: listen EADDRINUSE: address already in use":                              "is the service running?",
+		"open api.conf: no such file or directory":                                      "--workdir",
+		"asking http://a:1: / answers with status 500":                                  "--status CODE",
+		"/: status 500, want 200":                                                       "--status CODE",
+		"9 of 99 answers were not as the workload asks":                                 "--status CODE",
+		"dial tcp 127.0.0.1:9: connect: connection refused":                             "the port in its URL",
+		"the arm ended: exit status 1; it wrote:\ndial tcp db:5432: connection refused": "--env-file",
+		`starting a: running "make db": exit status 4: x`:                               "--before",
+		"under load: the arm ended: exit status 0":                                      "while it was loaded",
+		"the arm ended: exit status 0":                                                  "went to the background",
 	} {
 		f, ok := errors.AsType[*cli.Failure](Explain(fmt.Errorf("%w: %s", lab.ErrArm, text)))
 		if !ok || !strings.Contains(f.Hint, want) {

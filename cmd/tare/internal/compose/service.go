@@ -266,18 +266,36 @@ func (a *Service) wordsBeside(b *Service) (words []string) {
 
 // Explain adds remedies to what goes wrong with services.
 func Explain(err error) error {
-	hint := ""
-	switch {
-	case err == nil || errors.Is(err, context.Canceled):
-		return err
-	case strings.Contains(strings.ToLower(err.Error()), "address already in use"):
-		hint = "something listens on that port already: is the service running? Stop it, or compare it by its URL"
-	case strings.Contains(err.Error(), "ended: exit status 0"):
-		hint = "tare compares services that stay in the foreground and answer HTTP, as nginx -g 'daemon off;' does; one that went to the background may still run, and hold its port"
-	case errors.Is(err, lab.ErrArm):
-		hint = "start the service by hand; --path, --ready and --port say what to ask, when it is ready and where it listens; --workdir and --env-file say where it runs and with which settings"
-	default:
+	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: hint}
+	if hint := findRemedy(err); hint != "" {
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: hint}
+	}
+	return err
+}
+
+// wrongAnswer is in what lab says of answers that are not as a workload asks.
+var wrongAnswer = regexp.MustCompile(`answers with status|not as the workload asks|status \d+, want|body of .*, want`)
+
+// findRemedy is what helps a service that fails so; "" where no service has to do with it.
+func findRemedy(err error) string {
+	text := err.Error()
+	switch {
+	case strings.Contains(strings.ToLower(text), "address already in use"):
+		return "something listens on that port already: is the service running? Stop it, or compare it by its URL"
+	case strings.Contains(text, "under load: the arm ended"):
+		return "it ended while it was loaded: start it by hand, load it with `tare load`, and see what it prints; -c and --rate ask for less"
+	case strings.Contains(text, "ended: exit status 0"):
+		return "tare compares services that stay in the foreground and answer HTTP, as nginx -g 'daemon off;' does; one that went to the background may still run, and hold its port"
+	case !errors.Is(err, lab.ErrArm):
+		return ""
+	case strings.Contains(text, `: running "`):
+		return "run that command by hand: --before and --after are for a shell, in the folder of --workdir and with the settings of --env-file"
+	case wrongAnswer.MatchString(text):
+		return "--path says what to ask for, --ready PATH what to ask until the service is ready; --status CODE expects another status"
+	case strings.Contains(text, "connection refused") && !strings.Contains(text, "it wrote:"):
+		return "nothing listens there: start that service, or check the port in its URL"
+	}
+	return "start the service by hand; --path, --ready and --port say what to ask, when it is ready and where it listens; --workdir and --env-file say where it runs and with which settings"
 }
