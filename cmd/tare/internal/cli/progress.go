@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/tarehq/tare/doc"
 )
@@ -29,16 +30,19 @@ func (p *Progress) Draw(text string) {
 	p.Drawn = true
 }
 
-// Line prints a line that stays.
+// Line prints a line that stays. On a terminal, one that does not fit is broken between words.
 func (p *Progress) Line(text string) {
 	if text == "" {
 		return
 	}
-	text = doc.Printable(text)
 	if p.Terminal.Live {
 		fmt.Fprint(p.Terminal.Err, "\r\x1b[K")
 	}
-	fmt.Fprintln(p.Terminal.Err, text)
+	if columns := p.Terminal.Columns; columns > 0 && utf8.RuneCountInString(text) > columns {
+		p.Terminal.NoteLine(text)
+		return
+	}
+	fmt.Fprintln(p.Terminal.Err, doc.Printable(text))
 }
 
 // Done clears the line.

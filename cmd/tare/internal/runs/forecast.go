@@ -170,13 +170,20 @@ func AnnounceEffect(t *cli.Terminal, s *study.Study, blocks int, home string) {
 	fmt.Fprintf(t.Err, "smallest effect on %s that they should detect: about %s%s\n", metric.Title, unit.Change(math.Expm1(2*floor)), by)
 }
 
+// mostFloors is how many kept runs are read in search of a noise floor, which takes a while.
+const mostFloors = 10
+
 // keptFloor is the noise floor that the newest run of the study with its control showed, of no
-// blocks if there is none on the primary metric. It holds as long as a calibration.
+// blocks if the newest few show none on the primary metric. It holds as long as a calibration.
 func keptFloor(home string, s *study.Study) noise.Calibration {
 	all, _ := record.List(home) // the newest first; without a list there is no floor
+	n := 0
 	for _, kept := range all {
 		if kept.Study != s.Name || time.Since(kept.Started) > noise.FloorAge {
 			continue
+		}
+		if n++; n > mostFloors {
+			break
 		}
 		run, err := record.Open(kept.Dir)
 		if err != nil || run.Manifest.Study.Control != s.Control {

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,12 +74,12 @@ func TestAnnounceByKeptRun(t *testing.T) {
 	home := t.TempDir()
 	s := study.Study{Name: "ab", Control: "a", Twin: true, Threshold: 0.01, Arms: []study.Arm{{Name: "a"}, {Name: "b"}},
 		Workloads: []study.Workload{{Name: "load", Schedule: "closed"}}, Primary: study.Primary{Metric: "cpu_per_request", Workload: "load"}}
-	keep := func(id string, age time.Duration) {
+	keep := func(id string, age time.Duration, blocks int) {
 		w, err := record.Create(filepath.Join(home, id), record.Manifest{ID: id, Study: s, Started: time.Now().Add(-age), Outcome: "cap"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range 24 { // 8 blocks of control, twin and arm
+		for i := range 3 * blocks { // control, twin and arm
 			tr := record.Trial{Seq: i, Block: i / 3, Arm: "a", Twin: i%3 == 1, Workload: "load", Requests: 20_000, Elapsed: time.Second, Steady: true,
 				Metrics: map[string]float64{"cpu_per_request": 30_000 + float64(300*(i%5))}}
 			if i%3 == 2 {
@@ -92,14 +93,19 @@ func TestAnnounceByKeptRun(t *testing.T) {
 	}
 	other := s
 	other.Control = "b"
-	keep("old", 2*noise.FloorAge)
+	keep("old", 2*noise.FloorAge, 8)
 	for _, tt := range []struct {
 		study *study.Study
 		keep  string
+		short int // newer runs that have no floor
 		want  string
-	}{{&s, "", "run `tare calibrate` once"}, {&s, "new", ", by the noise of run new\n"}, {&other, "", "run `tare calibrate` once"}} {
+	}{{&s, "", 0, "run `tare calibrate` once"}, {&s, "new", mostFloors - 1, ", by the noise of run new\n"}, {&other, "", 0, "run `tare calibrate` once"},
+		{&s, "", mostFloors, "run `tare calibrate` once"}} {
 		if tt.keep != "" {
-			keep(tt.keep, time.Hour)
+			keep(tt.keep, time.Hour, 8)
+		}
+		for i := range tt.short {
+			keep(fmt.Sprintf("short-%d-%d", tt.short, i), time.Minute, 1)
 		}
 		var said strings.Builder
 		AnnounceEffect(&cli.Terminal{Err: &said}, tt.study, 8, home)

@@ -86,6 +86,9 @@ func (p *Progress) ended(e lab.Event) {
 		p.Line(e.Text)
 		return
 	}
+	if e.Result.Twin {
+		e.Arm += " again" // as in tables
+	}
 	if len(e.Result.Invalid) > 0 {
 		p.Line(fmt.Sprintf("block %d: %s, %s: invalid: %s", e.Block, e.Arm, e.Workload, strings.Join(e.Result.Invalid, "; ")))
 		return

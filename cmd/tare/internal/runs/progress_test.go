@@ -38,6 +38,19 @@ func TestWarnBusyAmid(t *testing.T) {
 	}
 }
 
+// The control's second trial in a block is not taken for its first.
+func TestEndedTwin(t *testing.T) {
+	var said strings.Builder
+	p := NewProgress(&cli.Terminal{Err: &said})
+	for _, tr := range []record.Trial{{}, {Twin: true}, {Twin: true, Invalid: []string{"too slow"}}} {
+		tr.Metrics = map[string]float64{"throughput": 9}
+		p.Show(lab.Event{Stage: lab.Ended, Arm: "a", Workload: "load", Block: 1, Result: &tr})
+	}
+	if got, want := said.String(), "block 1: a, load: 9/s\nblock 1: a again, load: 9/s\nblock 1: a again, load: invalid: too slow\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // Before the first answer there is no median to show.
 func TestNoMedianBeforeAnAnswer(t *testing.T) {
 	var said strings.Builder

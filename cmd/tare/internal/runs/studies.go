@@ -3,6 +3,7 @@ package runs
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ func findStudy(name string) (*study.Study, error) {
 	if strings.ContainsAny(name, "./") {
 		s, err := study.ParseFile(name)
 		if errors.As(err, new(*fs.PathError)) {
-			return nil, cli.Usage("`tare list` shows the built-in studies", err)
+			return nil, cli.Usage(findInstead(name), err)
 		}
 		if err != nil && strings.Contains(err.Error(), "not YAML") {
 			return nil, cli.Usage("check the indentation, and the quotes around values with a colon or a brace", err)
@@ -33,6 +34,14 @@ func findStudy(name string) (*study.Study, error) {
 		return nil, cli.Usage("`tare list` shows the studies", err)
 	}
 	return s, nil
+}
+
+// findInstead is what may have been meant by the path of no study file.
+func findInstead(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return "a study is a YAML file; `tare ab " + path + "@main " + path + "` compares a program's commits, `tare report` shows a run"
+	}
+	return "`tare list` shows the built-in studies; `tare init` writes a file for the service in this folder"
 }
 
 // LongestTime is how long a study takes if it runs to its last look. blocks is the cap; 0 is
