@@ -3,6 +3,7 @@ package across
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -144,8 +145,12 @@ func sameStart(a, b study.Arm) error {
 func sameTerms(first, second *verdict.Analysis, a, b *verdict.Workload) error {
 	x, y := a.Workload, b.Workload
 	x.Title, y.Title, x.Arms, y.Arms = "", "", nil, nil
-	if !reflect.DeepEqual(x, y) {
-		return fmt.Errorf("it is declared differently in the two runs")
+	switch {
+	case reflect.DeepEqual(x, y):
+	case !reflect.DeepEqual(x.Targets, y.Targets):
+		return errors.New("the runs asked for other requests, or wanted other answers")
+	default:
+		return errors.New("its load is declared differently in the two runs, such as its rate or connections")
 	}
 	p, q := first.Manifest.Rates[a.Name], second.Manifest.Rates[b.Name]
 	if math.Abs(p-q) > verdict.SameRate*max(p, q) {

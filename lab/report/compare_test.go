@@ -78,6 +78,9 @@ func TestCompareSaysWhyNot(t *testing.T) {
 		{"another sink", func(r *record.Run) { r.Manifest.Study.Arms[0].Sink = "pipe" }, "output went elsewhere (discard and pipe)"},
 		{"another way to load", func(r *record.Run) { r.Manifest.Study.Arms[0].Closed = []string{"-c", "64"} }, "load by different arguments"},
 		{"another offered rate", func(r *record.Run) { r.Manifest.Rates = map[string]float64{"half": 9_000} }, "workload half: the offered rates differ (12300/s and 9000/s)"},
+		{"other requests", func(r *record.Run) {
+			r.Manifest.Study.Workloads[0].Targets = []study.Target{{Path: "/other"}}
+		}, "asked for other requests"},
 		{"another workload", func(r *record.Run) { r.Manifest.Study.Workloads[0].Connections = 8 }, "declared differently"},
 		{"longer trials", func(r *record.Run) { r.Manifest.Study.Trial.Measure = 5 * time.Second }, "different lengths"},
 		{"another warm-up", func(r *record.Run) { r.Manifest.Study.Trial.WarmUp = time.Second },

@@ -59,7 +59,7 @@ type LeftOut struct {
 	Why string `json:"why"`
 }
 
-// Options choose what is followed. What is left out is the newest run's.
+// Options choose what is followed. What is left out is that of the newest run that compares arms.
 type Options struct{ Study, Workload, Metric string }
 
 // ErrNothing says that no run has what is asked for.
@@ -72,7 +72,7 @@ func New(runs []*verdict.Analysis, o Options) (*Trend, error) {
 	if len(runs) == 0 {
 		return nil, fmt.Errorf("%w: no run of study %q", ErrNothing, o.Study)
 	}
-	newest := &runs[len(runs)-1].Manifest.Study
+	newest := newestCompared(runs)
 	t := &Trend{Study: newest.Name, Workload: cmp.Or(o.Workload, newest.Primary.Workload), Name: cmp.Or(o.Metric, newest.Primary.Metric),
 		Control: bare(newest.Control), Points: []Point{}, LeftOut: []LeftOut{}}
 	var known bool
@@ -106,6 +106,18 @@ func New(runs []*verdict.Analysis, o Options) (*Trend, error) {
 		return nil, fmt.Errorf("%w: %s in workload %s of study %s: %s", ErrNothing, t.Name, t.Workload, t.Study, t.LeftOut[len(t.LeftOut)-1].Why)
 	}
 	return t, nil
+}
+
+// newestCompared is the newest run's study, of those in which an arm was compared: a run that was
+// interrupted at once does not say what the others are about.
+func newestCompared(runs []*verdict.Analysis) *study.Study {
+	for _, a := range slices.Backward(runs) {
+		compared := func(c verdict.Comparison) bool { return c.Withheld == "" && c.N > 0 }
+		if m := a.Primary(); m != nil && slices.ContainsFunc(m.Compared, compared) {
+			return &a.Manifest.Study
+		}
+	}
+	return &runs[len(runs)-1].Manifest.Study
 }
 
 // add takes a run in, or says why not.

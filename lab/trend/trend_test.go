@@ -78,6 +78,16 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// A run that was interrupted before it compared anything does not choose the metric.
+func TestNewestCompared(t *testing.T) {
+	begun := analyse(t, 3, "api@c3", 1)
+	begun.Manifest.Study.Primary.Metric = "startup"
+	got, err := trend.New([]*verdict.Analysis{analyse(t, 1, "api@c1", 1), analyse(t, 2, "api@c2", 1), begun}, trend.Options{Study: "ab"})
+	if err != nil || got.Name != "cpu_per_request" {
+		t.Errorf("got %+v, %v, want the CPU per request of the second", got, err)
+	}
+}
+
 // A trend is of one load: what was asked for otherwise is left out, with the reason. A token or
 // another content makes no other load.
 func TestOtherLoads(t *testing.T) {

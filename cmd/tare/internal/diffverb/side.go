@@ -132,7 +132,11 @@ func (s *side) readFolder() error {
 		names = append(names, found...)
 	}
 	if len(names) == 0 {
-		return fmt.Errorf("%s: no profiles in it: no *.pb.gz, *.pprof or *.prof", s.source)
+		err := fmt.Errorf("%s: no profiles in it: no *.pb.gz, *.pprof or *.prof", s.source)
+		if _, none := os.Stat(filepath.Join(s.source, "manifest.json")); none != nil {
+			return err
+		}
+		return cli.Usage(fmt.Sprintf("it is a run: %s:ARM names the profiles of one of its arms; `tare compare A B` compares two runs", filepath.Clean(s.source)), err)
 	}
 	return s.readFiles(names)
 }

@@ -308,7 +308,7 @@ func (c *Cmd) status(first, gates []verdict.Gated, again bool) error {
 	case bound.Failed:
 		return &cli.Failure{Status: cli.ExitThreshold, Err: errors.New("a budget is exceeded")}
 	case bound.Inconclusive:
-		hint := "more blocks may decide: gate the study again, with --blocks"
+		hint := "more blocks may decide: gate the study again, with --blocks, or compare again with a longer --budget"
 		if !slices.ContainsFunc(first, verdict.Gated.Undecided) {
 			hint = "`tare report` shows what was measured"
 		}
