@@ -15,7 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// otherFlags are flags of wrk, wrk2, hey, oha, ab, k6 and hyperfine, and what they are called here.
+// otherFlags are flags of wrk, wrk2, hey, oha, ab, k6, curl and hyperfine, and what they are called here.
 func otherFlags() map[string]string {
 	return map[string]string{
 		"-z": "duration", "-X": "method", "-R": "rate", "-D": "body-file", "-Z": "body-file", "-p": "streams",
@@ -23,6 +23,7 @@ func otherFlags() map[string]string {
 		"--iterations": "requests", "--disable-keepalive": "new-connections", "--data": "body", "--data-file": "body-file",
 		"--cacert": "ca", "-x": "proxy", "--unix-socket": "unix", "-a": "user", "-A": "header", "--http-version": "http2", "--request": "method", "--parallel": "streams",
 		"--prepare": "before", "--setup": "before", "--cleanup": "after", "--export-json": "json", "--export-markdown": "markdown", "--summary-export": "json",
+		"-u": "user", "--threshold": "fail-if", "--thresholds": "fail-if", "--out": "output", "--h2": "http2", "--location": "follow",
 	}
 }
 
@@ -33,17 +34,23 @@ func needless(verb string) map[string]string {
 		trials = "tare ab chooses the number of trials; --budget caps their time"
 		warm   = "every trial warms its service up"
 		script = "`tare flow FILE` loads with users who follow a file's steps"
+		each   = "name a service for each setting, as in 'GOGC=50 ./cmd/api' 'GOGC=400 ./cmd/api'"
+		method = "--path has the method, as in --path 'POST /orders'"
+		basic  = "-H 'Authorization: Basic …' sends a name and password"
 		forms  = "the forms are --json, --bench, --html FILE and --markdown FILE"
 	)
 	return map[string]map[string]string{
 		"ab": {
 			"-d": budget, "-t": budget, "-z": budget, "--duration": budget, "-n": trials, "--requests": trials, "--runs": trials, "--blocks": trials,
-			"--iterations": trials, "-w": warm, "--warmup": warm,
+			"--iterations": trials, "--min-runs": trials, "--max-runs": trials, "-w": warm, "--warmup": warm,
+			"-L": each, "--parameter-list": each, "-P": each, "--parameter-scan": each, "-m": method, "--method": method, "-X": method,
+			"-u": basic, "-a": basic, "--user": basic, "--fail-if": "--max has the budgets, such as 'response_p99<=5%'",
+			"--follow": "--path names where a redirect leads", "--location": "--path names where a redirect leads",
 		},
 		"advise": {"--for": "--need says what for"},
 		"load": {
 			"-L": "percentiles are always shown, so remove -L", "--latency": "percentiles are always shown, so remove --latency",
-			"-s": script, "--script": script,
+			"-s": script, "--script": script, "--stages": "--rate ramp:100-5000/30s or steps:100,200/10s changes the rate as it runs",
 		},
 		"report": {"-f": forms, "--format": forms, "--output": forms, "-o": forms},
 	}[verb]
@@ -71,7 +78,7 @@ func explainUsage(verbs []*kong.Node, args []string, err error) error {
 		text = cut // every short flag is near a short one
 	}
 	if i := slices.IndexFunc(verbs, func(n *kong.Node) bool { return n.Name == args[0] }); i >= 0 {
-		hint := suggestFlags(verbs[i], args[1:])
+		hint := cmp.Or(suggestFlags(verbs[i], args[1:]), explainTime(args[0], text))
 		if args[0] == "help" && len(args) > 2 {
 			hint = fmt.Sprintf("`tare %s --help` lists its flags", args[1])
 		}
@@ -97,6 +104,17 @@ func explainUsage(verbs []*kong.Node, args []string, err error) error {
 		text += fmt.Sprintf(", did you mean %q?", near)
 	}
 	return cli.Usage(cmp.Or(hint, "see `tare help`"), errors.New(text))
+}
+
+// explainTime is how a time is written, where one was not understood.
+func explainTime(verb, text string) string {
+	switch {
+	case !strings.Contains(text, "expected duration"):
+		return ""
+	case verb == "load" && strings.HasPrefix(text, "--duration"):
+		return "-d (--duration) takes a time such as 500ms, 20s or 1m30s; a body is --body (-b)"
+	}
+	return "a time has a unit, such as 500ms, 20s or 1m30s"
 }
 
 // nearFlag is kong's word on an unknown flag with the flag that it resembles. Kong takes
