@@ -256,16 +256,15 @@ func messages(errs []error) []string {
 func ShellLine(words []string) string {
 	quoted := secret.MaskAll(words)
 	for i, w := range quoted {
-		if w == "" || strings.ContainsFunc(w, needsQuotes) {
+		if w == "" || strings.Trim(w, unquoted) != "" {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
 	return strings.Join(quoted, " ")
 }
 
-func needsQuotes(r rune) bool {
-	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@,+%", r)
-}
+// unquoted are what a shell's word may have without quotes.
+const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@,+%"
 
 func footOf(m *record.Manifest) string {
 	parts := []string{"run " + m.ID}
