@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tarehq/tare/serve"
@@ -111,6 +112,70 @@ func benchServer(b *testing.B, run func(net.Listener) error, stop func(context.C
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*depth), "ns/request")
 }
+
+// BenchmarkWithoutKernel answers the same requests from memory, so that nothing but serve's own
+// work and its memory's is measured.
+func BenchmarkWithoutKernel(b *testing.B) {
+	for _, req := range benched {
+		for _, depth := range []int{1, 16} {
+			for _, reuse := range []bool{false, true} {
+				b.Run(fmt.Sprintf("request=%s/pipelined=%d/reuse=%t", req.name, depth, reuse), func(b *testing.B) {
+					here, there := net.Pipe() // for what else a connection has
+					defer there.Close()
+					c := &remembered{Conn: here, b: b, batch: strings.Repeat(req.request, depth), ended: make(chan struct{})}
+					s := &serve.Server{Handler: benchHandler(), Reuse: reuse}
+					defer s.Close()
+					accept := make(acceptOnce, 1)
+					accept <- c
+					close(accept)
+					b.ReportAllocs()
+					s.Serve(accept)
+					<-c.ended
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*depth), "ns/request")
+				})
+			}
+		}
+	}
+}
+
+// remembered is a connection whose client sends one batch again and again, and takes all answers.
+type remembered struct {
+	net.Conn
+	b     *testing.B
+	batch string
+	at    int
+	close sync.Once
+	ended chan struct{}
+}
+
+func (c *remembered) Read(p []byte) (int, error) {
+	if c.at == 0 && !c.b.Loop() {
+		return 0, io.EOF
+	}
+	n := copy(p, c.batch[c.at:])
+	c.at = (c.at + n) % len(c.batch)
+	return n, nil
+}
+
+func (c *remembered) Write(p []byte) (int, error) { return len(p), nil }
+
+func (c *remembered) Close() error {
+	c.close.Do(func() { close(c.ended) })
+	return c.Conn.Close()
+}
+
+// acceptOnce is a listener that ends after what is in it.
+type acceptOnce chan net.Conn
+
+func (l acceptOnce) Accept() (net.Conn, error) {
+	if c, ok := <-l; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l acceptOnce) Close() error   { return nil }
+func (l acceptOnce) Addr() net.Addr { return &net.TCPAddr{} }
 
 // answerSize returns how many bytes the answers to a batch have.
 func answerSize(b *testing.B, c net.Conn, out []byte, depth int) int {

@@ -109,6 +109,27 @@ func TestNothingIsPassedOn(t *testing.T) {
 	}
 }
 
+// TestNothingStays asks twice on one connection, and wants the second answer to tell nothing of
+// the first request.
+func TestNothingStays(t *testing.T) {
+	const plain = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+	for _, reuse := range []bool{false, true} {
+		addr := listening(t, &serve.Server{Handler: http.HandlerFunc(secretive), Reuse: reuse})
+		want := undated(spoken(t, addr, plain))
+		for _, first := range []string{
+			fmt.Sprintf(rich, ""),
+			"GET /secret?secret HTTP/1.1\r\nHost: secret\r\n\r\n",
+			"GET /secret? HTTP/1.1\r\nHost: secret\r\n\r\n",
+			"GET http://secret/%2Fsecret?secret HTTP/1.1\r\nHost: secret\r\n\r\n",
+		} {
+			answers := spoken(t, addr, first+plain)
+			if got := undated(answers[max(0, strings.LastIndex(answers, "HTTP/1.1 200 OK\r\n")):]); got != want {
+				t.Errorf("reuse=%t, after %q: got\n%q, want\n%q", reuse, first, got, want)
+			}
+		}
+	}
+}
+
 // undated is an answer without its Date.
 func undated(answer string) string {
 	before, rest, found := strings.Cut(answer, "\r\nDate: ")
