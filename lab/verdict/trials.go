@@ -106,12 +106,7 @@ func Lagging(s *study.Study, all []record.Trial) string {
 	return fmt.Sprintf("the generator's lag voids %s, which the study decides on, in %d of %s", parenthesised(m), late, unit.Plural(told, "trial"))
 }
 
-func (an *analyser) has(workload string) bool {
-	for range an.valid.of(workload) {
-		return true
-	}
-	return false
-}
+func (an *analyser) has(workload string) bool { return len(an.valid.of(workload)) > 0 }
 
 // of are the valid trials of a workload, in no order.
 func (ts trials) of(workload string) (all []record.Trial) {

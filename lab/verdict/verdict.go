@@ -57,6 +57,7 @@ import (
 	"slices"
 
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/lab/sample"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/tally"
 	"github.com/tarehq/tare/stats"
@@ -159,7 +160,7 @@ func Analyse(run *record.Run) (*Analysis, error) {
 	}
 	a.Resolutions = a.resolve()
 	a.Accounts, a.Accuracies = accounts(run), accuracies(run)
-	a.Warnings = slices.Concat(a.Warnings, a.caveats(), an.unlike(), lost(run.Captures))
+	a.Warnings = slices.Concat(a.Warnings, a.caveats(), sample.UnlikeLate(s, run.Trials), lost(run.Captures))
 	a.Headline = a.headline()
 	return a, nil
 }
