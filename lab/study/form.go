@@ -18,7 +18,7 @@ const (
 
 // LooksUpTo returns the numbers of blocks after which a run of at most cap
 // blocks may stop: the study's looks below cap, and cap itself. A cap of 0 is
-// the study's own: its last look.
+// the study's own: its last look. A study that looks once does so at cap.
 func (s *Study) LooksUpTo(cap int) []int {
 	looks := s.Looks
 	if len(looks) == 0 {
@@ -27,7 +27,7 @@ func (s *Study) LooksUpTo(cap int) []int {
 	if cap <= 0 {
 		return slices.Clone(looks)
 	}
-	upTo := slices.DeleteFunc(slices.Clone(looks), func(n int) bool { return n >= cap })
+	upTo := slices.DeleteFunc(slices.Clone(looks), func(n int) bool { return n >= cap || len(looks) == 1 })
 	return append(upTo, cap)
 }
 

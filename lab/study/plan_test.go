@@ -247,6 +247,9 @@ func TestQuickLooksOnce(t *testing.T) {
 	if got := fmt.Sprint(s.QuickForm().LooksUpTo(0)); got != "[20]" {
 		t.Errorf("got looks %s, want [20]", got)
 	}
+	if got := fmt.Sprint(s.QuickForm().LooksUpTo(30)); got != "[30]" {
+		t.Errorf("up to 30 blocks: got looks %s, want [30]: a look at 20 may end the run with too few for claims", got)
+	}
 }
 
 func TestLooksUpTo(t *testing.T) {
