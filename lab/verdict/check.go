@@ -47,8 +47,23 @@ func (an *analyser) check(k study.Check, a *Analysis, family int) CheckResult {
 			r.Direction.Reason += "; captures have no twin: no noise floor is known, the threshold alone counts"
 		}
 		r.Direction.Rounds, r.Ratio.Rounds, r.Difference.Rounds, r.Holds.Rounds = true, true, true, true
+		return r
 	}
+	r.askForBlocks(an.begun)
 	return r
+}
+
+// askForBlocks makes blocks of the pairs that are wanted, where some blocks so far brought none.
+func (r *CheckResult) askForBlocks(begun int) {
+	pairs := max(begun, 1)
+	if r.Comparison != nil {
+		pairs = r.Comparison.N
+	} else if r.Measured != nil {
+		pairs = r.Measured.N()
+	}
+	for _, f := range []*Finding{&r.Direction, &r.Ratio, &r.Difference, &r.Holds} {
+		f.Needs = (f.Needs*max(begun, pairs) + pairs - 1) / pairs
+	}
 }
 
 // leaveOpen takes back what rests on a noise floor that control and twin do not make. A bound

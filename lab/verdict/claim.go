@@ -33,6 +33,7 @@ type Finding struct {
 	Needs   int    `json:"needs,omitzero"` // when inconclusive: about so many more blocks would decide; 0 = not known
 	// Rounds is set where Needs counts rounds of captures: more blocks bring no more of them.
 	Rounds bool `json:"rounds,omitzero"`
+	off    bool // of a size: what was measured is not near it, whether or not it is excluded
 }
 
 // More says what would decide, such as "3 more blocks"; "" where it is not known or too much
@@ -166,7 +167,7 @@ func (c *Claim) decide() {
 				}
 			}
 			if verdict == Inconclusive {
-				c.Needs, c.Rounds = r.decisive().Needs, r.decisive().Rounds
+				c.Needs, c.Rounds = r.open().Needs, r.open().Rounds
 			}
 			c.Verdict, c.Sentence, c.Part = verdict, sentence, i
 			return
@@ -188,7 +189,7 @@ func (r *CheckResult) verdict() (Word, string) {
 		if r.size(Inconclusive, Confirmed, Contradicted).Verdict == Contradicted { // no part of it is left
 			return SizeExcluded, "The published size does not hold here, the direction is not settled: " + said + f.wouldDo() + "."
 		}
-		return Inconclusive, "This run cannot decide: " + said + f.wouldDo() + "."
+		return Inconclusive, "This run cannot decide: " + said + r.open().wouldDo() + "."
 	case Confirmed:
 	default:
 		return NotComparable, "It was not judged: " + f.Reason + "."
@@ -212,6 +213,19 @@ func (r *CheckResult) size(order ...Word) Finding {
 		}
 	}
 	return Finding{}
+}
+
+// open is the decisive finding of a check that is inconclusive, with what would settle it first:
+// its direction, or that every published size is excluded.
+func (r *CheckResult) open() Finding {
+	f, needs := r.decisive(), max(r.Difference.Needs, r.Ratio.Needs)
+	stays := func(size Finding) bool {
+		return !size.off && (size.Verdict == Inconclusive || size.Verdict == Confirmed)
+	}
+	if needs > 0 && !stays(r.Difference) && !stays(r.Ratio) && (f.Needs == 0 || needs < f.Needs) {
+		f.Needs = needs
+	}
+	return f
 }
 
 func (f Finding) wouldDo() string {

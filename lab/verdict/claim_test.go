@@ -514,6 +514,69 @@ func TestSizesNeed(t *testing.T) {
 	}
 }
 
+// TestExcludedSizeSettles tells what settles a claim soonest: where what is published is far from
+// what is measured, its exclusion, which takes fewer blocks than the direction.
+func TestExcludedSizeSettles(t *testing.T) {
+	u := base()
+	u.blocks, u.noise, u.drift, u.study.Twin = 5, 0.02, 0.01, false
+	c := judge(t, u, nil, cpu(67_200, 30_000))
+	if c.Verdict != verdict.Inconclusive || c.Needs != 3 || !strings.Contains(c.Sentence, "; about 3 more blocks would") {
+		t.Errorf("5 blocks: got %s, needs %d: %s; want inconclusive, and 3 more blocks", c.Verdict, c.Needs, c.Sentence)
+	}
+	u.blocks += c.Needs
+	if c = judge(t, u, nil, cpu(67_200, 30_000)); c.Verdict != verdict.SizeExcluded {
+		t.Errorf("after these: got %s: %s; want %s", c.Verdict, c.Sentence, verdict.SizeExcluded)
+	}
+}
+
+// TestRunForClaimsGoesOn tells that a run for the sake of claims does not end while one is open, but
+// for want of captures, though its primary comparison is decided.
+func TestRunForClaimsGoesOn(t *testing.T) {
+	open, causes := directed("more"), directed("more")
+	open.Metric, causes.Metric = "gc_per_10k", "handlers_cpu"
+	for _, tc := range []struct {
+		name  string
+		check study.Check
+		want  bool
+	}{
+		{"settled", directed("more"), true},
+		{"open", open, false},
+		{"open for want of captures", causes, true},
+	} {
+		u := base()
+		u.study.Twin, u.level["gc_per_10k"] = false, 4
+		u.effect("three", "cpu_per_request", 1.05)
+		u.study.Claims = []study.Claim{{ID: "c", Checks: []study.Check{tc.check}}}
+		r := u.run()
+		profiled(r, study.Pprof, 1, 0, layers())
+		for i := range r.Trials {
+			if r.Trials[i].Block > 2 {
+				delete(r.Trials[i].Metrics, "gc_per_10k")
+			}
+		}
+		if a := analyse(t, r); !a.Decided() || a.Settled() != tc.want {
+			t.Errorf("%s: primary decided %t, settled %t (%s); want true, %t", tc.name, a.Decided(), a.Settled(), a.Claims[0].Sentence, tc.want)
+		}
+	}
+}
+
+// TestLostPairsNeedBlocks tells that blocks are asked for, not pairs: where half of the blocks
+// brought none, twice as many.
+func TestLostPairsNeedBlocks(t *testing.T) {
+	u := base()
+	u.blocks, u.noise, u.drift, u.study.Twin = 8, 0.02, 0.01, false
+	c := judge(t, u, func(r *record.Run) {
+		for i := range r.Trials {
+			if tr := &r.Trials[i]; tr.Block%2 == 1 && tr.Arm == "three" {
+				tr.Invalid = []string{"lost"}
+			}
+		}
+	}, cpu(67_200, 30_000))
+	if c.Checks[0].Comparison.N != 4 || c.Needs != 8 {
+		t.Errorf("4 pairs of 8 blocks, of the 8 pairs that bound an interval: asks for %d more blocks, want 8", c.Needs)
+	}
+}
+
 func TestClaimOfSeveralChecks(t *testing.T) {
 	u := base()
 	u.effect("three", "cpu_per_request", 1.05)

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tarehq/tare/stats"
 )
@@ -10,6 +11,7 @@ import (
 // Progress says how far the decision is.
 type Progress struct {
 	Blocks    int        `json:"blocks"`  // done, of the primary workload
+	Begun     int        `json:"-"`       // as planned, whatever became of them
 	Look      stats.Look `json:"-"`       // that they reached, or are on the way to
 	Decided   int        `json:"decided"` // primary comparisons
 	Undecided int        `json:"undecided"`
@@ -73,7 +75,7 @@ func (a *Analysis) planned() []*Comparison {
 
 // Progress says how far the decision is.
 func (a *Analysis) Progress() Progress {
-	var p Progress
+	p := Progress{Begun: a.begun}
 	if w := a.Workload(a.Manifest.Study.Primary.Workload); w != nil {
 		p.Blocks = w.Blocks
 	}
@@ -94,6 +96,13 @@ func (a *Analysis) Progress() Progress {
 func (a *Analysis) Decided() bool {
 	p := a.Progress()
 	return p.Undecided == 0 && p.Decided > 0
+}
+
+// Settled reports whether the claims have their verdicts, too, but for those that captures
+// decide on, which come after the blocks.
+func (a *Analysis) Settled() bool {
+	open := func(c Claim) bool { return c.Verdict == Inconclusive && !c.Checks[c.Part].Metric.Attributed }
+	return a.Decided() && !slices.ContainsFunc(a.Claims, open)
 }
 
 // Decisions are the comparisons that the run is planned for, in the study's

@@ -156,7 +156,7 @@ func sized(published float64, e Estimate, sizes Sizes, said string) Finding {
 	switch far := max(near, sizes.Floor); {
 	case !off.Bounded():
 	case off.Lo > far || off.Hi < -far:
-		return Finding{Verdict: Contradicted, Reason: said}
+		return Finding{Verdict: Contradicted, Reason: said, off: true}
 	case off.Within(near) && (published == 0 || !e.Interval.Contains(0)):
 		return Finding{Verdict: Confirmed, Reason: said}
 	}
@@ -169,5 +169,5 @@ func sized(published float64, e Estimate, sizes Sizes, said string) Finding {
 		}
 		blocks = e.Needs(0, min(near-by, apart))
 	}
-	return Finding{Verdict: Inconclusive, Reason: said + ", which does not settle it", Needs: blocks}
+	return Finding{Verdict: Inconclusive, Reason: said + ", which does not settle it", Needs: blocks, off: by >= near}
 }

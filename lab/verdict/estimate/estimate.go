@@ -71,6 +71,9 @@ func Centre(d []float64, alpha float64, anytime bool) Estimate {
 	return e
 }
 
+// N is the number of values that a centre was made from.
+func (e Estimate) N() int { return e.n }
+
 // Needs is about how many more blocks would bring the half-width of a centre's interval, and
 // extra, down to goal: as many as bound it, at least. It is 0 where no number would, and at
 // most 1,000,000.

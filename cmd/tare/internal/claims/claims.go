@@ -382,7 +382,7 @@ func newResult(a *verdict.Analysis, k *verdict.Claim) studies.Result {
 	case k.Rounds:
 		r.Rounds = k.Needs
 	default:
-		r.Needs = a.Progress().Blocks + k.Needs
+		r.Needs = a.Progress().Begun + k.Needs
 	}
 	for _, f := range m.Env {
 		if f.Name == "cpu" {

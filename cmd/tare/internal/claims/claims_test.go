@@ -193,6 +193,7 @@ func TestWhatWouldDecide(t *testing.T) {
 		want string
 	}{
 		{studies.Result{State: "inconclusive", Interval: "-1 to +1 µs", Needs: 40}, "tare run --blocks 40 tuning"},
+		{studies.Result{State: "inconclusive", Interval: "-1 to +1 µs", Needs: 40, Quick: true}, "tare run --quick --blocks 40 tuning"},
 		{studies.Result{State: "inconclusive", Interval: "-1 to +1 µs"}, "no number of blocks that is worth running"},
 		{studies.Result{State: "inconclusive"}, "tare run tuning"}, // nothing was measured
 		{studies.Result{State: "inconclusive", Interval: "unbounded", Rounds: 6}, "6 more rounds of captures that count (repeat under attribute)"},

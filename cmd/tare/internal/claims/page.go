@@ -86,6 +86,8 @@ func (r *entry) decides() doc.Cell {
 		return doc.Cell{Text: fmt.Sprintf("%s of captures that count (repeat under attribute)", unit.Plural(r.Rounds, "more round"))}
 	case r.State == string(verdict.Inconclusive) && r.Interval != "" && r.Needs == 0:
 		return doc.Cell{Text: "no number of blocks that is worth running"}
+	case r.Needs > 0 && r.Quick: // it looks once: no look at the primary comparison ends it sooner
+		return doc.Cell{Text: fmt.Sprintf("tare run --quick --blocks %d %s", r.Needs, r.Study), Code: true}
 	case r.Needs > 0:
 		return doc.Cell{Text: fmt.Sprintf("tare run --blocks %d %s", r.Needs, r.Study), Code: true}
 	case r.Kind == published.Tested:

@@ -129,6 +129,7 @@ func (c *Command) name(s *runs.Session) error {
 	case c.Claims && (len(c.Studies) > 0 || len(c.Arms) > 0 || len(c.Workloads) > 0):
 		return cli.Usage("", errors.New("--claims runs every study with claims: no study, --arms or --workloads beside it"))
 	case c.Claims:
+		s.Decided = (*verdict.Analysis).Settled
 		all, err := studies.All()
 		if err != nil {
 			return err
