@@ -61,7 +61,8 @@ const (
 	mostLost     = 3                      // studies in a row that do not count
 )
 
-// selfTesting is study null with an arm beside its control that is the same program.
+// selfTesting is study null with an arm beside its control that is the same program, and
+// without the loop in process, which says nothing of what the studies decide on.
 func selfTesting(null *study.Study, c *SelftestCmd) (*study.Study, error) {
 	s, err := null.Part(nil, []string{null.Primary.Workload})
 	if err != nil {
@@ -74,6 +75,9 @@ func selfTesting(null *study.Study, c *SelftestCmd) (*study.Study, error) {
 	same.Name = again
 	s.Arms = []study.Arm{s.Arms[0], same}
 	s.AA, s.Primary.Arm, s.Trial.Measure = true, again, c.Measure
+	for i := range s.Workloads {
+		s.Workloads[i].Loop = 0
+	}
 	return s, nil
 }
 

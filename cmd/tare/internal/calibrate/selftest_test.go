@@ -102,6 +102,9 @@ func silent() *cli.Terminal { return &cli.Terminal{Out: io.Discard, Err: io.Disc
 // that is judged.
 func TestSelfTestIsPlannedAsOthers(t *testing.T) {
 	s := nulled(t, 0, 0, 0).Manifest.Study
+	if loop := s.Workloads[0].Loop; loop != 0 {
+		t.Errorf("each trial runs the loop in process for %s, want none: the studies decide on CPU under load", loop)
+	}
 	if looks := s.LooksUpTo(0); !slices.Equal(looks, []int{8, 12, 18, 30}) || len(s.Arms) != 2 || !s.Twin || !s.AA || s.Primary.Arm != again || len(s.Workloads) != 1 {
 		t.Errorf("got looks %v and %+v, want all looks and the control once more beside its twin", looks, s)
 	}
