@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -54,7 +53,7 @@ func (s *service) readProcess(pid int) error {
 	}
 	info, err := buildinfo.ReadFile(exe)
 	if err != nil { // no Go program; its name may be a proxy's
-		name := filepath.Base(strings.TrimSuffix(path, " (deleted)"))
+		name := task.ProgramName(path)
 		s.see("process %d is %s, not a Go program", pid, name)
 		s.seeProxy(name)
 		return nil

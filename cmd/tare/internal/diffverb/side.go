@@ -133,7 +133,7 @@ func (s *side) readFolder() error {
 	}
 	if len(names) == 0 {
 		err := fmt.Errorf("%s: no profiles in it: no *.pb.gz, *.pprof or *.prof", s.source)
-		if _, none := os.Stat(filepath.Join(s.source, "manifest.json")); none != nil {
+		if !runs.IsRun(s.source) {
 			return err
 		}
 		return cli.Usage(fmt.Sprintf("it is a run: %s:ARM names the profiles of one of its arms; `tare compare A B` compares two runs", filepath.Clean(s.source)), err)

@@ -56,11 +56,17 @@ func FindIn(home, name string) (string, error) {
 		return all[0].Dir, nil
 	}
 	for _, dir := range []string{name, filepath.Join(home, name)} {
-		if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
+		if IsRun(dir) {
 			return dir, nil
 		}
 	}
 	return "", &cli.Failure{Status: cli.ExitUsage, Err: fmt.Errorf("%q is not a run", name), Hint: "`tare list` shows the runs kept"}
+}
+
+// IsRun reports whether a folder is one of a run.
+func IsRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "manifest.json"))
+	return err == nil
 }
 
 // CheckDir finds before a measurement whether runs can be kept in a folder, which need
