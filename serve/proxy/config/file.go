@@ -379,7 +379,7 @@ func readServer(v tree.Value, others []proxy.Server) proxy.Server {
 func readRoute(v tree.Value, upstreams map[string]Upstream, guards map[string][]Guard) Route {
 	k := v.Object("host", "path!", "method", "header", "cookie", "region", "strip", "prepend", "upstream", "split", "redirect", "guard", "shadow")
 	r := Route{
-		Host:  k["host"].Text("a host", isHost),
+		Host:  routing.PlainHost(k["host"].Text("a host", isHost)),
 		Path:  k["path"].Text("a pattern that begins with /, such as /api/ or /users/{id}", isPath),
 		Strip: k["strip"].Text("a path that begins with / and does not end with one", func(s string) bool { return isPath(s) && !strings.HasSuffix(s, "/") }),
 		Prepend: k["prepend"].Text("a path that begins with / and does not end with one, without what is to be escaped", func(s string) bool {

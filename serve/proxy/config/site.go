@@ -56,6 +56,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 		return
 	}
+	r.Host = routing.PlainHost(r.Host)
 	now.ServeHTTP(w, r)
 }
 
@@ -278,7 +279,7 @@ func (f *File) handler(of func(Route) (http.Handler, error), around []Guard, tun
 	if err != nil {
 		return nil, err
 	}
-	h := &tunnel.Connect{To: f.Connect, Next: rt, Open: tunnels}
+	h := &tunnel.Connect{To: f.Connect, Next: &routing.Plain{Routes: rt}, Open: tunnels}
 	if len(around) == 0 {
 		return h, nil
 	}

@@ -4,6 +4,7 @@ package routing
 import (
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -85,6 +86,58 @@ func hidesDots(path string) bool {
 		}
 	}
 	return false
+}
+
+// Plain has its routes answer, but for requests whose path some servers take for one of another route:
+// Java's know parameters of each segment (/admin;x/y is /admin/y to them), others take \ for /. Such a
+// request would come to the server past the other route's guard.
+type Plain struct{ Routes Routes }
+
+// Routes are handlers by patterns, such as *http.ServeMux.
+type Routes interface {
+	http.Handler
+	Handler(*http.Request) (h http.Handler, pattern string)
+}
+
+func (p *Plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if path := withoutParameters(r.URL.EscapedPath()); path != r.URL.EscapedPath() {
+		to, u := *r, *r.URL
+		to.URL, u.RawPath = &u, path
+		u.Path, _ = url.PathUnescape(path) // it could be read before
+		_, as := p.Routes.Handler(r)
+		if _, other := p.Routes.Handler(&to); other != as {
+			http.Error(w, "the path is another route's to servers that know parameters (;) or take \\ for /", http.StatusBadRequest)
+			return
+		}
+	}
+	p.Routes.ServeHTTP(w, r)
+}
+
+// withoutParameters returns an escaped path as such servers understand it.
+func withoutParameters(path string) string {
+	if !strings.ContainsAny(path, `;%`) {
+		return path
+	}
+	segments := strings.Split(slashes.Replace(path), "/")
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return strings.Join(segments, "/")
+}
+
+var slashes = strings.NewReplacer("%5c", "/", "%5C", "/")
+
+// PlainHost returns a host as routes have it. A client may write it in capitals, or with the dot of the
+// root behind it: then too it is not to pass by the guard of its route.
+func PlainHost(host string) string {
+	name, port := host, ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 {
+		name, port = host[:i], host[i:]
+	}
+	if plain := strings.ToLower(strings.TrimSuffix(name, ".")); plain != name {
+		return plain + port
+	}
+	return host
 }
 
 // Split gives each handler its share, at random. The zero value has none.

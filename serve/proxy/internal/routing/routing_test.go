@@ -8,6 +8,24 @@ import (
 	"github.com/tarehq/tare/serve/proxy/internal/routing"
 )
 
+// TestPlain has no route pass requests on whose path is another route's to some servers.
+func TestPlain(t *testing.T) {
+	mux := http.NewServeMux()
+	for _, pattern := range []string{"/", "/admin/", "/users/{id}"} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Route", pattern) })
+	}
+	for path, want := range map[string]string{
+		"/admin/x": "/admin/", "/admin/;v=1/x": "/admin/", "/a;v=1/b": "/", "/users/7;v=1": "/users/{id}", "/users/a%2Fb;v=1": "/users/{id}", "/users/50%25": "/users/{id}", "/b%5Cc": "/",
+		"/admin;v=1/x": "", "/admin;/x": "", "/;v=1/admin/x": "", `/\admin/x`: "", "/%5cadmin/x": "", "/admin%5Cx": "", "/users;v=1/7": "", "/x/..;/admin/": "",
+	} {
+		w := httptest.NewRecorder()
+		(&routing.Plain{Routes: mux}).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if got := w.Header().Get("Route"); got != want || (want == "") != (w.Code == http.StatusBadRequest) {
+			t.Errorf("%s: status %d, route %q, want %q", path, w.Code, got, want)
+		}
+	}
+}
+
 // TestDots has paths whose dots a server may resolve, though routes do not, lead neither to another
 // route nor out of what is put before them.
 func TestDots(t *testing.T) {
