@@ -242,6 +242,15 @@ func CopyAnswer(to, from http.Header) {
 		}
 		to[name] = values
 	}
+	untyped(to)
+}
+
+// untyped has a server not guess an answer's Content-Type if the upstream has given none: a guess may
+// have a browser run what it was not to.
+func untyped(header http.Header) {
+	if _, typed := header["Content-Type"]; !typed {
+		header["Content-Type"] = nil
+	}
 }
 
 // Strip takes out of an upstream's fields what CopyAnswer leaves out.
@@ -255,6 +264,7 @@ func Strip(header http.Header) {
 			delete(header, name)
 		}
 	}
+	untyped(header)
 }
 
 // isList reports whether both the upstream and a middleware may add to a field. Of others
