@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -80,15 +81,16 @@ func listenAdmin(path string) (*net.UnixListener, error) {
 	if fi, err := os.Stat(path); err == nil && fi.Mode().Type() == os.ModeSocket {
 		_ = os.Remove(path) // else listening fails, and says why
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	private := net.ListenConfig{Control: keepPrivate} // it is nobody else's for no instant
+	l, err := private.Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, &config.Problem{Path: "admin", Text: err.Error()}
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := os.Chmod(path, 0o600); err != nil { // for systems that go by the umask alone
 		l.Close()
 		return nil, &config.Problem{Path: "admin", Text: err.Error()}
 	}
-	return l, nil
+	return l.(*net.UnixListener), nil
 }
 
 func (a *admin) status(w http.ResponseWriter, _ *http.Request) {

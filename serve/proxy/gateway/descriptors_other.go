@@ -5,7 +5,10 @@ package main
 import (
 	"errors"
 	"net"
+	"syscall"
 )
+
+func keepPrivate(_, _ string, _ syscall.RawConn) error { return nil }
 
 func sendSockets(net.Conn, []net.Listener, bool) error { return errors.ErrUnsupported }
 

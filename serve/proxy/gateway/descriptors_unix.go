@@ -10,6 +10,12 @@ import (
 	"syscall"
 )
 
+// keepPrivate has the path of a Unix socket that is about to be listened on be its owner's alone. Linux
+// makes the path with the socket's mode.
+func keepPrivate(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) { _ = syscall.Fchmod(int(fd), 0o600) }) // others have no such mode
+}
+
 // sendSockets passes listening sockets on to the process at the other end of a Unix socket,
 // and whether the service manager keeps the Unix one among them. They stay open here.
 func sendSockets(to net.Conn, sockets []net.Listener, kept bool) error {

@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -349,6 +350,34 @@ func TestAdmin(t *testing.T) {
 	}
 	if _, err := os.Stat(socket); err == nil {
 		t.Error("the socket is there yet")
+	}
+}
+
+// TestAdminIsPrivate has the admin socket be its owner's alone from the instant at which it is there.
+func TestAdminIsPrivate(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED: elsewhere sockets are made by the umask alone")
+	}
+	dir := t.TempDir()
+	for i := range 200 {
+		path := filepath.Join(dir, strconv.Itoa(i))
+		first := make(chan os.FileMode)
+		go func() {
+			for {
+				if fi, err := os.Stat(path); err == nil {
+					first <- fi.Mode().Perm()
+					return
+				}
+			}
+		}()
+		l, err := listenAdmin(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := <-first; mode != 0o600 {
+			t.Fatalf("the socket began with the mode %v", mode)
+		}
+		l.Close()
 	}
 }
 
