@@ -178,13 +178,23 @@ func services(ctx context.Context, r *net.Resolver, name string) ([]proxy.Server
 		heaviest = max(heaviest, s.Weight)
 	}
 	var servers []proxy.Server
+	var missing error
 	for _, s := range records[:min(len(records), balance.Most)] {
 		weight := max((int(s.Weight)*balance.MostWeight+int(heaviest)/2)/int(heaviest), 1)
 		some, err := hosts(ctx, r, s.Target, s.Port, weight)
 		if err != nil {
-			return nil, fmt.Errorf("%s:%s: %w", s.Target, strconv.Itoa(int(s.Port)), err)
+			err = fmt.Errorf("%s:%s: %w", s.Target, strconv.Itoa(int(s.Port)), err)
+		}
+		switch not, _ := errors.AsType[*net.DNSError](err); {
+		case not != nil && not.IsNotFound: // a host that is gone takes no others with it
+			missing = err
+		case err != nil:
+			return nil, err
 		}
 		servers = append(servers, some...)
+	}
+	if len(servers) == 0 {
+		return nil, missing
 	}
 	return servers, nil
 }

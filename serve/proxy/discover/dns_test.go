@@ -203,7 +203,8 @@ func TestLookup(t *testing.T) {
 			"none.example.":      {srv(0, 0, 0, ".", 60)},
 			"_http._tcp.x.test.": {srv(5, 10, 8080, "a.x.test.", 60), srv(5, 40, 8081, "b.x.test.", 60), srv(9, 1, 8082, "c.x.test.", 60)},
 			"a.x.test.":          {a("192.0.2.1", 11)}, "b.x.test.": {a("192.0.2.2", 60)}, "c.x.test.": {a("192.0.2.3", 3)},
-			"_odd._tcp.x.test.": {srv(1, 0, 8080, "gone.x.test.", 60)},
+			"_half._tcp.x.test.": {srv(1, 0, 8080, "gone.x.test.", 60), srv(1, 0, 8080, "b.x.test.", 60)},
+			"_odd._tcp.x.test.":  {srv(1, 0, 8080, "gone.x.test.", 60)},
 		}}
 		at := s.start(t)
 		for _, c := range []struct {
@@ -219,6 +220,7 @@ func TestLookup(t *testing.T) {
 			{discover.DNS{Name: "long.example.", Port: 80}, "192.0.2.7:80", 5 * time.Minute, ""},
 			{discover.DNS{Name: "192.0.2.9", Port: 80}, "192.0.2.9:80", 30 * time.Second, ""},
 			{discover.DNS{Name: "_http._tcp.x.test."}, "192.0.2.1:8080*25 192.0.2.2:8081*100", 11 * time.Second, ""},
+			{discover.DNS{Name: "_half._tcp.x.test."}, "192.0.2.2:8080*1", time.Minute, ""},
 			{discover.DNS{Name: "none.example."}, "", 0, "looking up none.example.: "},
 			{discover.DNS{Name: "empty.example.", Port: 80}, "", 0, "no such host"},
 			{discover.DNS{Name: "absent.example.", Port: 80}, "", 0, "no such host"},
