@@ -288,7 +288,11 @@ func Anything() Of[any] {
 	return scalar(Schema{Type: []string{"string", "number", "boolean"}}, "a text, a number, true or false", func(n ast.Node) (any, bool) {
 		switch v := n.(type) {
 		case *ast.IntegerNode, *ast.FloatNode:
-			return numeric(v)
+			f, ok := numeric(v)
+			if _, whole := v.(*ast.IntegerNode); whole && math.Abs(f) >= 1<<53 {
+				return text(v), ok // a float64 would be another number
+			}
+			return f, ok
 		case *ast.BoolNode:
 			return v.Value, true
 		}

@@ -44,7 +44,7 @@ func TestTake(t *testing.T) {
 		{"regexp: '\"csrf\": \"([^\"]*)\"'", "t<k>n"},
 		{"regexp: 't<.>n'", "t<k>n"},
 		{"json: \"null\"", ""}, {"json: \"a.b[2].c\"", ""}, {"json: \"a.b.c\"", ""}, {"json: \"id.x\"", ""}, {"json: \"[0]\"", ""},
-		{"header: x-other", ""}, {"cookie: none", ""}, {"regexp: zzz", ""},
+		{"header: x-other", ""}, {"cookie: none", ""}, {"regexp: zzz", ""}, {"regexp: 't<k>(x)?'", ""},
 	} {
 		got, err := look(t, "take: {v: {"+c.source+"}}", body, header, &http.Cookie{Name: "old", Value: "o1"})
 		if got != c.want || (c.want == "") != errors.Is(err, script.ErrUntaken) {
@@ -85,8 +85,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", check, err, want)
 		}
 	}
-	for path, held := range map[string]bool{"n: 1": true, "n: 2": false, "s: a": true, "t: true": true, "none: a": false, "n: 1.5": false} {
-		if _, err := look(t, "check: {json: {"+path+"}}, take: {v: {json: n}}", `{"n": 1, "s": "a", "t": true}`, nil); (err == nil) != held {
+	for path, held := range map[string]bool{"n: 1": true, "n: 2": false, "s: a": true, "t: true": true, "none: a": false, "n: 1.5": false, "id: 9007199254740993": true, "id: 9007199254740992": false} {
+		if _, err := look(t, "check: {json: {"+path+"}}, take: {v: {json: n}}", `{"n": 1, "s": "a", "t": true, "id": 9007199254740993}`, nil); (err == nil) != held {
 			t.Errorf("JSON %s: got %v, want it to hold: %t", path, err, held)
 		}
 	}

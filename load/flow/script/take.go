@@ -178,7 +178,8 @@ func (t *take) from(a *answer, rng *rand.Rand) (string, bool) {
 		if m == nil {
 			return "", false
 		}
-		return string(m[min(1, len(m)-1)]), true
+		text := m[min(1, len(m)-1)]
+		return string(text), text != nil // nil: the group took no part in the match
 	}
 	v, err := a.json()
 	if err != nil {
