@@ -10,6 +10,9 @@
 // unless asked for: they have tokens and names in them. With Options.Slog the requests are
 // records of a slog.Handler, which does the escaping and the waiting.
 //
+// A line that is longer than Options.Buffer is written with each of its strings cut to 1,024
+// bytes: a client that sends a very long field does not stay out of the log.
+//
 // When the writer fails or panics, as on a full disk, its lines are lost and counted by
 // [Log.Lost]; requests go on. If a function of Options panics, the line is written without what
 // it had to say, as one that panicked, and the panic passes on.
@@ -103,7 +106,7 @@ type entry struct {
 const (
 	defaultBuffer = 256 << 10
 	defaultEvery  = time.Second
-	leastBuffer   = 64 << 10 // a line of the longest target that servers take must find room
+	leastBuffer   = 64 << 10 // a line whose strings are cut must find room
 )
 
 // New starts a log. Close ends it.
@@ -228,6 +231,10 @@ func (l *Log) write(r *http.Request, e *entry) {
 		return
 	}
 	e.text = l.o.Format(e.text[:0], &e.line)
+	if len(e.text) > l.o.Buffer {
+		e.line.cut()
+		e.text = l.o.Format(nil, &e.line) // the pool keeps no memory of that size
+	}
 	made = true
 	l.out.add(e.text)
 }

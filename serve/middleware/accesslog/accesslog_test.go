@@ -215,6 +215,30 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
+// TestLongFields has a client send more than a buffer holds: its lines are there all the same,
+// of the smallest buffer and with each byte escaped.
+func TestLongFields(t *testing.T) {
+	long := strings.Repeat("\xff", 100<<10)
+	for name, format := range map[string]accesslog.Format{"JSON": accesslog.JSON, "combined": accesslog.Combined} {
+		for _, sync := range []bool{false, true} {
+			var to bytes.Buffer
+			log := open(t, accesslog.Options{To: &to, Format: format, Buffer: 64 << 10, Sync: sync,
+				User: func(*http.Request) string { return long }, Trace: func(*http.Request) string { return long }})
+			r := httptest.NewRequest("GET", "/admin", nil)
+			r.Method, r.Host, r.Pattern, r.Proto = long, long, long, long
+			r.Header.Set("User-Agent", long)
+			r.Header.Set("Referer", long)
+			log.Middleware(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
+			if err := log.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := to.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "/admin") || len(got) > 64<<10 || log.Lost() != 0 {
+				t.Errorf("%s, sync %t: %d bytes, %d lost, want one line of /admin", name, sync, len(got), log.Lost())
+			}
+		}
+	}
+}
+
 // TestWait has requests wait for a stuck writer, and loses none.
 func TestWait(t *testing.T) {
 	to := &stuck{go_: make(chan struct{})}
@@ -319,8 +343,8 @@ func TestEscapes(t *testing.T) {
 // format has more than one line nor anything that is not printable.
 func FuzzLine(f *testing.F) {
 	f.Add("/a", "curl", "x")
-	f.Add("/\n\r\"\\", "\x1b]0;x\x07", "\u202e\u2028\xff\u0085")
-	printable := regexp.MustCompile(`^[^\x00-\x1f\x7f-\x{9f}\x{2028}\x{2029}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]*\n$`)
+	f.Add("/\n\r\"\\", "\x1b]0;x\x07", "\u061c\u202e\u2028\xff\u0085")
+	printable := regexp.MustCompile(`^[^\x00-\x1f\x7f-\x{9f}\x{61c}\x{2028}\x{2029}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]*\n$`)
 	f.Fuzz(func(t *testing.T, target, agent, user string) {
 		l := accesslog.Line{Target: target, Agent: agent, User: user, Client: netip.MustParseAddr("::1"), Status: 200, Took: time.Second}
 		text := accesslog.JSON(nil, &l)

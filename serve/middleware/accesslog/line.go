@@ -34,6 +34,17 @@ type Line struct {
 	Hijacked bool
 }
 
+// longest is how many bytes of each string a line keeps that is cut. Ten of them, each byte
+// escaped as six, find room in the smallest buffer.
+const longest = 1024
+
+// cut makes the line's strings short.
+func (l *Line) cut() {
+	for _, s := range []*string{&l.ID, &l.Trace, &l.User, &l.Method, &l.Host, &l.Target, &l.Route, &l.Proto, &l.Referer, &l.Agent} {
+		*s = (*s)[:min(len(*s), longest)]
+	}
+}
+
 // Format appends a line, with its line end, to b and returns it. It is called by many
 // goroutines at a time.
 type Format func(b []byte, l *Line) []byte
@@ -137,7 +148,7 @@ func appendJSON(b []byte, s string) []byte {
 			b = append(b, '\\', byte(c))
 		case c == utf8.RuneError && size == 1:
 			b = append(b, `\ufffd`...)
-		case c < 0xa0 || c == 0x2028 || c == 0x2029 || c >= 0x200e && c <= 0x200f || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069:
+		case c < 0xa0 || c == 0x61c || c == 0x2028 || c == 0x2029 || c >= 0x200e && c <= 0x200f || c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069:
 			b = append(b, '\\', 'u', hex[c>>12], hex[c>>8&15], hex[c>>4&15], hex[c&15])
 		default:
 			b = append(b, s[:size]...)
