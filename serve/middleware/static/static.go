@@ -379,8 +379,9 @@ func (s *server) send(w http.ResponseWriter, r *http.Request, name string, v ver
 
 // send answers with the content, under the tag.
 func (t tag) send(w http.ResponseWriter, r *http.Request, v version, content io.ReadSeeker) {
-	if v.encoding != "" {
-		w.Header().Set("Content-Length", strconv.FormatInt(v.info.Size(), 10)) // ServeContent leaves it to compressors
+	if v.encoding != "" && len(r.Header["If-Match"])+len(r.Header["If-Unmodified-Since"]) == 0 {
+		// ServeContent leaves it to compressors, and on a 412, which has no body, as it is
+		w.Header().Set("Content-Length", strconv.FormatInt(v.info.Size(), 10))
 	}
 	w.Header()["Etag"] = t.etag(v)
 	http.ServeContent(w, r, v.name, v.info.ModTime(), content)

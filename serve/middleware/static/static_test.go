@@ -487,6 +487,15 @@ func TestSiblings(t *testing.T) {
 		if again := serve(t, o, "GET", c.target, "Accept-Encoding", c.accept, "If-None-Match", etag); again.StatusCode != 304 || again.Header.Get("Vary") != "Accept-Encoding" || again.Header.Get("Etag") != etag {
 			t.Errorf("%s, accepting %q, again: %d, Vary %q, ETag %s", c.target, c.accept, again.StatusCode, again.Header.Get("Vary"), again.Header.Get("Etag"))
 		}
+		if whole := serve(t, o, "GET", c.target, "Accept-Encoding", c.accept, "If-Match", etag); whole.StatusCode != 200 || read(t, whole) != body {
+			t.Errorf("%s, accepting %q, if it is %s: %d", c.target, c.accept, etag, whole.StatusCode)
+		}
+		for _, condition := range []string{"If-Match", "If-Unmodified-Since"} {
+			value := map[string]string{"If-Match": `"other"`, "If-Unmodified-Since": old.Add(-time.Hour).Format(http.TimeFormat)}[condition]
+			if no := serve(t, o, "GET", c.target, "Accept-Encoding", c.accept, condition, value); no.StatusCode != 412 || no.Header.Get("Content-Length") != "" {
+				t.Errorf("%s, accepting %q, %s: %d, Content-Length %q of a body that does not come", c.target, c.accept, condition, no.StatusCode, no.Header.Get("Content-Length"))
+			}
+		}
 	}
 	o.NoSiblings = true
 	if resp := serve(t, o, "GET", "/app.js", "Accept-Encoding", "br"); read(t, resp) != "script" || resp.Header.Get("Vary") != "" {
