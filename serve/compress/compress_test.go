@@ -191,6 +191,45 @@ func ask(t testing.TB, s *httptest.Server, method, fields string) *http.Response
 	return resp
 }
 
+// TestHead has the answer to HEAD say what that to GET does: a length is not that of what would
+// have been compressed.
+func TestHead(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"content": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Etag", `"v1"`)
+			http.ServeContent(w, r, "a.txt", time.Time{}, strings.NewReader(text))
+		},
+		"written":  func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text[:2000]) },
+		"in parts": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text[:500]); io.WriteString(w, text) },
+		"small":    func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "small") },
+		"image":    func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "\x89PNG\r\n\x1a\n"+text[:1500]) },
+		"error":    func(w http.ResponseWriter, _ *http.Request) { http.Error(w, text, http.StatusNotFound) },
+		"flushed": func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, "small")
+			w.(http.Flusher).Flush()
+		},
+	} {
+		s := httptest.NewServer(middleware(t, compress.Options{})(h))
+		for _, accept := range []string{"", "Accept-Encoding: gzip", "Accept-Encoding: zstd"} {
+			get, head := ask(t, s, "GET", accept), ask(t, s, "HEAD", accept)
+			if head.StatusCode != get.StatusCode {
+				t.Errorf("%s, %s: %d to HEAD and %d to GET", name, accept, head.StatusCode, get.StatusCode)
+			}
+			for _, field := range []string{"Content-Encoding", "Content-Type", "Vary", "Etag", "Accept-Ranges"} {
+				if got, want := head.Header.Get(field), get.Header.Get(field); got != want {
+					t.Errorf("%s, %s: %s is %q to HEAD and %q to GET", name, accept, field, got, want)
+				}
+			}
+			if got := head.Header.Get("Content-Length"); got != "" && got != get.Header.Get("Content-Length") {
+				t.Errorf("%s, %s: Content-Length %s to HEAD and %q to GET", name, accept, got, get.Header.Get("Content-Length"))
+			}
+			get.Body.Close()
+			head.Body.Close()
+		}
+		s.Close()
+	}
+}
+
 // TestStream has each flush arrive before the handler goes on.
 func TestStream(t *testing.T) {
 	for _, encoding := range []string{"gzip", "br", "zstd"} {

@@ -57,7 +57,7 @@ var pools [3][12]sync.Pool
 type pooled struct {
 	encoder
 	to   io.Writer
-	pool *sync.Pool
+	pool *sync.Pool // nil: none
 }
 
 func (p *pooled) writeThrough(b []byte) (int, error) { return p.to.Write(b) }
@@ -85,5 +85,16 @@ func take(e Encoding, level int, to io.Writer) *pooled {
 // give ends the use of the encoder.
 func (p *pooled) give() {
 	p.to = nil
-	p.pool.Put(p)
+	if p.pool != nil {
+		p.pool.Put(p)
+	}
 }
+
+// nobody is the encoder of an answer to HEAD: the length of what it would have sent is not that of
+// what GET gets.
+type nobody struct{}
+
+func (nobody) Write(p []byte) (int, error) { return len(p), nil }
+func (nobody) Flush() error                { return nil }
+func (nobody) Close() error                { return nil }
+func (nobody) Reset(io.Writer)             {}

@@ -65,7 +65,7 @@ func (w *writer) WriteHeader(status int) {
 		return
 	}
 	w.status = int32(status)
-	if h := w.Header(); w.known(h) || !bodyAllowed(status) || w.r.Method == http.MethodHead {
+	if h := w.Header(); w.known(h) || !bodyAllowed(status) {
 		w.decide(h, nil, false)
 	}
 }
@@ -163,7 +163,7 @@ func (w *writer) worth(h http.Header, enough bool) bool {
 			enough = n >= int64(w.c.o.Smallest)
 		}
 	}
-	return enough && bodyAllowed(int(w.status)) && w.r.Method != http.MethodHead && w.status != http.StatusPartialContent && h["Content-Range"] == nil
+	return enough && bodyAllowed(int(w.status)) && w.status != http.StatusPartialContent && h["Content-Range"] == nil
 }
 
 // mediaOf says what the body is. A type that is not set is found as the server would find
@@ -221,6 +221,10 @@ func (w *writer) compress(mediaType string) {
 	delete(h, "Accept-Ranges")
 	if tag := h.Get("Etag"); strings.HasPrefix(tag, `"`) {
 		h.Set("Etag", "W/"+tag)
+	}
+	if w.r.Method == http.MethodHead {
+		w.packed.enc = &pooled{encoder: nobody{}}
+		return
 	}
 	w.packed.enc = take(e, level, w.ResponseWriter)
 }
