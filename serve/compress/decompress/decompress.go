@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -113,6 +114,7 @@ var (
 // body is the unpacked one. A handler may read it on another goroutine, and after it has
 // returned: the decoder is then that of another request, so that mu guards it.
 type body struct {
+	over       atomic.Bool // nobody is to read any more
 	mu         sync.Mutex
 	from       io.ReadCloser
 	pool       *sync.Pool
@@ -124,6 +126,9 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.over.Load() && (b.err == nil || b.err == io.EOF) {
+		b.err = http.ErrBodyReadAfterClose
+	}
 	if b.err != nil || len(p) == 0 {
 		return 0, b.err
 	}
@@ -165,13 +170,14 @@ func (b *body) Close() error {
 	return b.from.Close()
 }
 
-// release ends the use of the decoder.
+// release ends the use of the decoder. It does not wait for a read on another goroutine, which
+// waits for the client, who may wait for the answer: the pool does without that decoder.
 func (b *body) release() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.err == nil || b.err == io.EOF {
-		b.err = http.ErrBodyReadAfterClose
+	b.over.Store(true)
+	if !b.mu.TryLock() {
+		return
 	}
+	defer b.mu.Unlock()
 	if b.dec == nil {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -222,5 +223,56 @@ func BenchmarkBody(b *testing.B) {
 				h.ServeHTTP(httptest.NewRecorder(), r)
 			}
 		})
+	}
+}
+
+// TestReadAmid has a handler return while another goroutine of its waits for more of the body: the
+// client gets its answer before it has sent that, and the read fails once the body is closed.
+func TestReadAmid(t *testing.T) {
+	mw, err := decompress.New(decompress.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
+	s := httptest.NewServer(mw(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
+		begun := make([]byte, 5)
+		if _, err := io.ReadFull(r.Body, begun); err != nil {
+			t.Error(err)
+		}
+		go func() {
+			_, err := io.Copy(io.Discard, r.Body)
+			read <- err
+		}()
+		time.Sleep(20 * time.Millisecond)
+		io.WriteString(w, "early")
+	})))
+	defer s.Close()
+	from, to := io.Pipe()
+	go func() {
+		z := gzip.NewWriter(to)
+		io.WriteString(z, "hello")
+		z.Flush()
+	}()
+	r, err := http.NewRequest("POST", s.URL, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Encoding", "gzip")
+	late := time.AfterFunc(10*time.Second, func() { to.CloseWithError(io.ErrUnexpectedEOF) })
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(resp.Body)
+	if string(got) != "early" || err != nil || !late.Stop() {
+		t.Errorf("got %q, %v, want the answer before the whole request", got, err)
+	}
+	resp.Body.Close()
+	to.CloseWithError(io.ErrUnexpectedEOF)
+	if err := <-read; err == nil {
+		t.Error("the read ends without an error")
 	}
 }
