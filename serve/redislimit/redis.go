@@ -43,13 +43,14 @@ func (g grant) lease(now time.Duration, l law) said {
 // grant. Times are in microseconds. A key goes when it says nothing any more.
 
 // ofGCRA keeps the theoretical arrival time of the next request. It is written with two
-// digits, so that what remains is rounded down with some room.
+// digits, so that what remains is rounded down with some room. It is never further ahead than
+// after a burst, unless Redis's clock has gone back: all is used then, and no more.
 const ofGCRA = `
 local interval, burst, n = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local at = tonumber(redis.call('GET', KEYS[1])) or 0
-if at < now then at = now end
+at = math.min(math.max(at, now), now + burst * interval)
 local function remaining() return math.floor(burst - (at - now) / interval + 0.01) end
 local over = at + n * interval - now - burst * interval
 if over > 0 then return {0, math.ceil(over), remaining(), math.ceil(at - now)} end
@@ -59,7 +60,7 @@ return {n, 0, remaining(), math.ceil(at - now)}
 `
 
 // ofWindow keeps when the last window with requests began, how many the one before it had,
-// and how many it has.
+// and how many it has. If Redis's clock has gone back, the counts are those of the window now.
 const ofWindow = `
 local length, limit, n = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
@@ -67,7 +68,7 @@ local now = t[1] * 1000000 + t[2]
 local into = now % length
 local start, before, current = now - into, 0, 0
 local s, b, c = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+) (%d+)$')
-if tonumber(s) == start then
+if (tonumber(s) or 0) >= start then
   before, current = tonumber(b), tonumber(c)
 elseif tonumber(s) == start - length then
   before = tonumber(c)

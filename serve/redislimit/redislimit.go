@@ -40,7 +40,8 @@ type Options struct {
 	Processes int
 	// Keys is how many clients are remembered here. 0: 65,536.
 	Keys int
-	// Timeout is how long a request waits for Redis. 0: 50 ms.
+	// Timeout is how long a request waits for Redis, and with Batch as long again for answers to
+	// others. 0: 50 ms.
 	Timeout time.Duration
 	// Announce has answers say what is left, as of package ratelimit. It allocates.
 	Announce bool
@@ -265,8 +266,12 @@ func (l *Limiter) Take(r *http.Request) ratelimit.Result {
 // take asks what is known here, and Redis if need be. alone says that Redis is away.
 func (l *Limiter) take(key string) (res ratelimit.Result, alone bool) {
 	hash := maphash.String(l.seed, key)
+	begun := time.Since(l.epoch)
 	for {
 		now := time.Since(l.epoch)
+		if now-begun > l.o.Timeout { // others had what was asked for meanwhile
+			return res, true
+		}
 		d := l.table.decide(hash, now, l.o.Batch > 1)
 		switch d.kind {
 		case granted, denied:

@@ -694,3 +694,102 @@ func TestLogPanics(t *testing.T) {
 		t.Errorf("%+v, want all %d decided in memory", c, requests)
 	}
 }
+
+// TestClockBack has Redis's clock go back an hour, as that of one that takes over may be: what a
+// client has used stays used, and it waits for no longer than after a burst.
+func TestClockBack(t *testing.T) {
+	s := startRedis(t)
+	for i, c := range []struct {
+		law  ratelimit.Law
+		kept string // Lua that returns what is kept as an hour later would have it
+		most time.Duration
+	}{
+		{ratelimit.GCRA{Rate: 5, Per: time.Minute}, "string.format('%.2f', v + 3600000000)", 12 * time.Second},
+		{ratelimit.Window{Limit: 5, Length: time.Hour}, "string.format('%.0f', string.match(v, '^%d+') + 3600000000) .. string.match(v, ' .*')", 2 * time.Hour},
+	} {
+		o := redislimit.Options{Law: c.law, Timeout: 5 * time.Second, Prefix: fmt.Sprint("clock", i)}
+		before, after := newLimiter(t, s.addr, o), newLimiter(t, s.addr, o) // which remembers nothing
+		for range 5 {
+			if !before.Take(request("x")).Allowed {
+				t.Errorf("%s: refused within the limit", c.law)
+			}
+		}
+		if got := s.ask(fmt.Sprintf("EVAL \"local k = redis.call('KEYS', '%s*')[1] local v = redis.call('GET', k) return redis.call('SET', k, %s)\" 0\r\n", o.Prefix, c.kept)); !strings.Contains(got, "+OK") {
+			t.Fatalf("%s: %s", c.law, got)
+		}
+		if res := after.Take(request("x")); res.Allowed || res.Retry > c.most || res.Remaining != 0 {
+			t.Errorf("%s: the clock has gone back: %+v, want it refused for %s at most", c.law, res, c.most)
+		}
+	}
+}
+
+// TestSlowRedis has more requests of a key at a time than batches that Redis gives out within
+// Options.Timeout: they wait for no longer than twice that.
+func TestSlowRedis(t *testing.T) {
+	s := startRedis(t)
+	l := newLimiter(t, delay(t, s.addr, 20*time.Millisecond), redislimit.Options{Law: ratelimit.GCRA{Rate: 100_000}, Batch: 2, Timeout: 200 * time.Millisecond})
+	for range 2 {
+		l.Take(request("another")) // Redis has the script then
+	}
+	var longest atomic.Int64
+	var all sync.WaitGroup
+	for range 200 {
+		all.Go(func() {
+			begun := time.Now()
+			if !l.Take(request("x")).Allowed {
+				t.Error("refused below the limit")
+			}
+			for took := int64(time.Since(begun)); ; {
+				if was := longest.Load(); took <= was || longest.CompareAndSwap(was, took) {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if took := time.Duration(longest.Load()); took > time.Second {
+		t.Errorf("one has waited for %s", took)
+	}
+	if c := l.Counts(); c.Local == 0 || c.Failures > 1 {
+		t.Errorf("%+v, want some that were decided here, and no failures", c)
+	}
+}
+
+// delay returns an address whose answers are those of another one, later.
+func delay(t *testing.T, to string, by time.Duration) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			upstream, err := net.Dial("tcp", to)
+			if err != nil {
+				from.Close()
+				continue
+			}
+			go func() {
+				defer upstream.Close()
+				_, _ = io.Copy(upstream, from)
+			}()
+			go func() {
+				defer from.Close()
+				for b := make([]byte, 64<<10); ; {
+					n, err := upstream.Read(b)
+					if err != nil {
+						return
+					}
+					time.Sleep(by)
+					_, _ = from.Write(b[:n])
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
