@@ -125,37 +125,39 @@ func (r *Remote) generation(now time.Time) uint64 {
 }
 
 func (r *Remote) find(ctx context.Context, kid, alg string) ([]*key, error) {
+	if found := matching(r.usable(), kid, alg); found != nil {
+		return found, nil
+	}
+	done, err := r.want()
+	if done != nil {
+		err = r.await(ctx, done)
+	}
+	keys := r.usable() // a fetch may have ended since, also one that others wanted
+	if keys == nil {
+		return nil, unavailable(err)
+	}
+	return matching(keys, kid, alg), nil
+}
+
+// usable returns the keys, nil if there are none or all are too old.
+func (r *Remote) usable() []*key {
 	s := r.current.Load()
-	if s != nil && time.Since(s.at) < r.o.Refresh+r.o.Stale {
-		if found := matching(s.keys, kid, alg); found != nil {
-			return found, nil
-		}
-	} else {
-		s = nil
+	if s == nil || time.Since(s.at) >= r.o.Refresh+r.o.Stale {
+		return nil
 	}
-	if done := r.want(); done != nil {
-		if err := r.await(ctx, done); err != nil && s == nil {
-			return nil, unavailable(err)
-		}
-		s = r.current.Load()
-	} else if s == nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return nil, unavailable(r.err)
-	}
-	return matching(s.keys, kid, alg), nil
+	return s.keys
 }
 
 // want begins a fetch, unless the last one was just now. It returns what is closed when
-// the fetch has ended, nil if there is none.
-func (r *Remote) want() chan struct{} {
+// the fetch has ended; nil if there is none, and how the last one ended.
+func (r *Remote) want() (chan struct{}, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	pause := min(leastPause<<min(r.failed, 10), longestPause)
 	if r.under == nil && !r.tried.IsZero() && time.Since(r.tried) < pause {
-		return nil
+		return nil, r.err
 	}
-	return r.begin()
+	return r.begin(), nil
 }
 
 // begin starts a fetch if none is under way. The caller holds mu.

@@ -117,6 +117,25 @@ func accepts(t *testing.T, v *jwt.Verifier, text string) bool {
 	return err == nil
 }
 
+// TestFirstKeys has requests come while the keys do: one that looked just before they were there
+// finds them, though nobody fetches any more.
+func TestFirstKeys(t *testing.T) {
+	i := newIssuer(t, "a")
+	text := i.token(t, "a")
+	for range 1000 {
+		v := i.caching(t, 1)
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				if _, err := v.Verify(t.Context(), text); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
 // TestRotation adds a key and takes one away.
 func TestRotation(t *testing.T) {
 	i := newIssuer(t, "old", "new")
