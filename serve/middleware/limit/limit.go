@@ -109,7 +109,7 @@ func (h *handler) ChainLayer() chain.Layer {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l := h.l
 	if status := l.check(r); status != 0 {
-		l.refuse(w, status)
+		l.refuse(w, r, status)
 		return
 	}
 	if r.ContentLength < 0 && l.o.Body >= 0 {
@@ -121,7 +121,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !l.slots.take(r.Context(), l.o.Wait) {
 		w.Header().Set("Retry-After", "1")
-		l.refuse(w, http.StatusServiceUnavailable)
+		l.refuse(w, r, http.StatusServiceUnavailable)
 		return
 	}
 	defer l.slots.give() // also if the handler panics
@@ -145,9 +145,9 @@ func (l *Limit) check(r *http.Request) int {
 	return 0
 }
 
-func (l *Limit) refuse(w http.ResponseWriter, status int) {
+func (l *Limit) refuse(w http.ResponseWriter, r *http.Request, status int) {
 	l.refused.Add(1)
-	if status == http.StatusRequestEntityTooLarge {
+	if status == http.StatusRequestEntityTooLarge && r.ProtoMajor == 1 { // by HTTP/2 others share the connection
 		w.Header().Set("Connection", "close") // its body is not worth reading
 	}
 	http.Error(w, http.StatusText(status), status)

@@ -75,6 +75,20 @@ func TestChunked(t *testing.T) {
 	}
 }
 
+// TestConnection has a body that is too long end its connection by HTTP/1.1. By HTTP/2 others
+// share that.
+func TestConnection(t *testing.T) {
+	h := limits(t, limit.Options{Body: 10}).Middleware(http.NotFoundHandler())
+	for major, want := range map[int]string{1: "close", 2: ""} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/", strings.NewReader("longer than ten bytes"))
+		r.ProtoMajor = major
+		h.ServeHTTP(w, r)
+		if got := w.Header().Get("Connection"); w.Code != 413 || got != want {
+			t.Errorf("HTTP/%d: %d, Connection %q, want 413 and %q", major, w.Code, got, want)
+		}
+	}
+}
+
 func TestFields(t *testing.T) {
 	l := limits(t, limit.Options{Fields: 3})
 	h := l.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -351,7 +351,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // read returns the body, or the status by which the request is refused.
 func (q *Queue) read(w http.ResponseWriter, r *http.Request) (body []byte, status int) {
 	if r.ContentLength > q.o.Body {
-		w.Header().Set("Connection", "close") // the body is not worth reading
+		if r.ProtoMajor == 1 { // by HTTP/2 others share the connection
+			w.Header().Set("Connection", "close") // the body is not worth reading
+		}
 		return nil, http.StatusRequestEntityTooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, q.o.Body))

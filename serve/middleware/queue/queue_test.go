@@ -179,6 +179,12 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%v: %d, want %d", c.body, res.StatusCode, c.want)
 		}
 	}
+	w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/", strings.NewReader("0123456789x"))
+	r.ProtoMajor = 2 // others share the connection
+	q.Middleware(http.NotFoundHandler()).ServeHTTP(w, r)
+	if w.Code != 413 || w.Header().Get("Connection") != "" {
+		t.Errorf("HTTP/2: %d, Connection %q, want 413 and none", w.Code, w.Header().Get("Connection"))
+	}
 	conn := must(net.Dial("tcp", s.Listener.Addr().String())) // goes away amid its body
 	fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf")
 	_ = conn.(*net.TCPConn).CloseWrite()
