@@ -20,7 +20,9 @@ type Options struct {
 	Least int
 	// Window is what Share is of. 0: 10 s.
 	Window time.Duration
-	// Slow is how long a request may take; longer ones count as failed. 0: any time.
+	// Slow is how long a request may take; longer ones count as failed. 0: any time. Of a middleware
+	// and of a transport it ends when the answer begins, and does not count for how long the request's
+	// body was waited for: clients that send or read slowly open nothing.
 	Slow time.Duration
 	// Out is how long it is open the first time. 0: 5 s.
 	Out time.Duration

@@ -258,6 +258,64 @@ func TestMiddleware(t *testing.T) {
 	}
 }
 
+// TestSlowClients has clients send and read slowly, and go away: that opens nothing. A handler and
+// an upstream that take their time do.
+func TestSlowClients(t *testing.T) {
+	for name, c := range map[string]struct {
+		do   http.HandlerFunc
+		want breaker.State
+	}{
+		"slow body": {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }, breaker.Closed},
+		"slow body, read beside": {func(_ http.ResponseWriter, r *http.Request) {
+			go func() { _, _ = io.Copy(io.Discard, r.Body) }()
+			time.Sleep(5 * time.Second)
+		}, breaker.Closed},
+		"slow reader":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200); time.Sleep(time.Minute) }, breaker.Closed},
+		"slow handler": {func(http.ResponseWriter, *http.Request) { time.Sleep(2 * time.Second) }, breaker.Open},
+		"slow with both": {func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			time.Sleep(2 * time.Second)
+		}, breaker.Open},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o := breaker.Options{Consecutive: 2, Slow: time.Second}
+			b := must(breaker.New("x", o))
+			tr := must(breaker.NewTransport(o, roundTrip(func(r *http.Request) (*http.Response, error) {
+				c.do(httptest.NewRecorder(), r)
+				return nil, context.Canceled
+			})))
+			for range 2 {
+				gone, cancel := context.WithCancel(t.Context())
+				cancel()
+				r := httptest.NewRequest("POST", "http://upstream/", io.NopCloser(&slowly{left: 10})).WithContext(gone)
+				b.Middleware(c.do).ServeHTTP(httptest.NewRecorder(), r)
+				r = httptest.NewRequest("POST", "http://upstream/", io.NopCloser(&slowly{left: 10})).WithContext(gone)
+				if res, err := tr.RoundTrip(r); err == nil {
+					res.Body.Close()
+				}
+			}
+			if b.State() != c.want {
+				t.Errorf("%s: the middleware is %s, want %s", name, b.State(), c.want)
+			}
+			if got := tr.Host("upstream").State(); got != c.want && name != "slow reader" {
+				t.Errorf("%s: the transport is %s, want %s", name, got, c.want)
+			}
+			time.Sleep(time.Minute) // reads end
+		})
+	}
+}
+
+// slowly is a body of which a byte comes each second.
+type slowly struct{ left int }
+
+func (s *slowly) Read(p []byte) (int, error) {
+	if s.left--; s.left < 0 {
+		return 0, io.EOF
+	}
+	time.Sleep(time.Second)
+	return copy(p, "x"), nil
+}
+
 // TestTransport guards hosts apart from each other.
 func TestTransport(t *testing.T) {
 	var asked atomic.Int64
@@ -443,3 +501,7 @@ func TestTransportPanics(t *testing.T) {
 		t.Errorf("%v: the body was closed %d times", with, p.closed)
 	}
 }
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

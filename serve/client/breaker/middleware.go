@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/tarehq/tare/serve/chain"
 )
@@ -34,8 +35,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w, rec := chain.Record(w)
+	var body *upload
+	if h.b.o.Slow > 0 {
+		rec.Clock(time.Now)
+		if body = watch(r); body != nil {
+			r.Body = body
+		}
+	}
 	failed := true // if the handler panics
 	defer func() {
+		if first := rec.First(); !first.IsZero() {
+			p.begun += time.Since(first)
+		}
+		p.begun += body.total()
 		switch {
 		case rec.Status() < 500 && (failed || !rec.Written()) && gone(r.Context()):
 			p.Forget()

@@ -85,8 +85,16 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			p.Done(true)
 		}
 	}()
+	var body *upload
+	if t.o.Slow > 0 {
+		if body = watch(r); body != nil {
+			r = r.WithContext(r.Context()) // a copy
+			r.Body = body
+		}
+	}
 	res, err := t.next.RoundTrip(r)
 	ended = true
+	p.begun += body.total()
 	switch {
 	case err != nil && gone(r.Context()):
 		p.Forget()
