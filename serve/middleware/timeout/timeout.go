@@ -6,7 +6,9 @@
 // itself: one that ignores its context answers late. Where a library in use ignores it,
 // http.TimeoutHandler answers in time, for a goroutine and a copy of the answer.
 //
-// Streams are exempt as they come: requests for an upgrade or for text/event-stream.
+// Streams are exempt as they come: requests for an upgrade or for text/event-stream. A client can
+// ask any route for either, and then has no deadline there. Where that matters set Options.Exempt
+// to what tells the routes of streams.
 //
 // Place: inside of limit, whose queue is not the handler's time, and of accesslog.
 //
