@@ -184,7 +184,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if whole {
 			cw.close()
 		} else { // a panic: what was answered must not look whole
-			cw.drop()
+			cw.abort()
 		}
 	}()
 	h.next.ServeHTTP(cw, r)

@@ -541,3 +541,42 @@ func TestLevelPanics(t *testing.T) {
 		t.Errorf("%d, encoding %q, %q", w.Code, e, w.Body)
 	}
 }
+
+// TestLateWrites has handlers return while goroutines of theirs write. Their answers end as whole
+// ones, and nothing of them gets into others, whose encoders are the same.
+func TestLateWrites(t *testing.T) {
+	var late sync.WaitGroup
+	s := httptest.NewServer(middleware(t, compress.Options{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		part := strings.Repeat("<"+r.URL.RawQuery+">", 100)
+		write := func() {
+			for range 100 {
+				_, _ = io.WriteString(w, part)
+			}
+		}
+		if !strings.HasPrefix(r.URL.RawQuery, "late") {
+			write()
+			return
+		}
+		late.Go(write)
+		time.Sleep(200 * time.Microsecond)
+	})))
+	defer s.Close()
+	var all sync.WaitGroup
+	for client := range 8 {
+		all.Go(func() {
+			for i := range 50 {
+				who := fmt.Sprintf("%s-%d-%d", []string{"late", "whole"}[client%2], client, i)
+				resp := ask(t, &httptest.Server{URL: s.URL + "?" + who}, "GET", "Accept-Encoding: gzip")
+				got, err := unpack(resp.Header.Get("Content-Encoding"), resp.Body)
+				resp.Body.Close()
+				n := strings.Count(got, "<"+who+">")
+				if err != nil || n*len("<"+who+">") != len(got) || client%2 == 1 && n != 100*100 {
+					t.Errorf("%s: %d bytes, of which %d times its own, %v", who, len(got), n, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	late.Wait()
+}

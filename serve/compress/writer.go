@@ -6,18 +6,23 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // writer decides, when it knows enough, whether an answer is compressed. It has no Unwrap:
 // what is written to the server's writer would overtake what is held back here, and layers
 // inside must see that an answer has begun before the server does.
+//
+// A goroutine of the handler may write until after that has returned: the encoder is then that of
+// another answer. So mu guards it, and all of what follows it.
 type writer struct {
 	http.ResponseWriter
 	c       *compressor
 	r       *http.Request
 	packed  *packed // nil: the client takes no encoding, and the answer only says that it could
-	status  int32   // 0: the handler has not said
+	mu      sync.Mutex
+	status  int32 // 0: the handler has not said
 	decided bool
 	closed  bool
 }
@@ -54,6 +59,12 @@ var errClosed = errors.New("compress: write after the handler returned")
 
 // WriteHeader takes the status. The header goes with the decision.
 func (w *writer) WriteHeader(status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writeHeader(status)
+}
+
+func (w *writer) writeHeader(status int) {
 	if w.closed || w.status != 0 {
 		if w.decided {
 			w.ResponseWriter.WriteHeader(status) // the server says that it is superfluous
@@ -81,11 +92,17 @@ func bodyAllowed(status int) bool {
 
 // Write writes a part of the body.
 func (w *writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.write(p)
+}
+
+func (w *writer) write(p []byte) (int, error) {
 	if w.closed {
 		return 0, errClosed
 	}
 	if w.status == 0 {
-		w.WriteHeader(http.StatusOK)
+		w.writeHeader(http.StatusOK)
 	}
 	if !w.decided {
 		if k := w.packed; k != nil && len(k.held)+len(p) < w.c.o.Smallest && !w.known(w.Header()) {
@@ -104,21 +121,30 @@ func (w *writer) Write(p []byte) (int, error) {
 
 // WriteString writes a part of the body.
 func (w *writer) WriteString(s string) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.decided && !w.closed && w.encoder() == nil {
 		return io.WriteString(w.ResponseWriter, s)
 	}
-	return w.Write([]byte(s))
+	return w.write([]byte(s))
 }
 
 // ReadFrom writes what it reads, by the server's own way where nothing is compressed.
 func (w *writer) ReadFrom(src io.Reader) (int64, error) {
-	if !w.decided && !w.closed && w.status == 0 && w.known(w.Header()) {
-		w.WriteHeader(http.StatusOK)
-	}
-	if w.decided && !w.closed && w.encoder() == nil {
+	if w.plain() {
 		return io.Copy(w.ResponseWriter, src)
 	}
 	return io.Copy(struct{ io.Writer }{w}, src)
+}
+
+// plain reports whether nothing is compressed, and decides that if the header says all.
+func (w *writer) plain() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.decided && !w.closed && w.status == 0 && w.known(w.Header()) {
+		w.writeHeader(http.StatusOK)
+	}
+	return w.decided && !w.closed && w.encoder() == nil
 }
 
 // begin decides, and writes what was held back. next is what follows that.
@@ -268,11 +294,13 @@ func (w *writer) Flush() { _ = w.FlushError() }
 
 // FlushError sends what was written.
 func (w *writer) FlushError() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.closed {
 		return errClosed
 	}
 	if w.status == 0 {
-		w.WriteHeader(http.StatusOK)
+		w.writeHeader(http.StatusOK)
 	}
 	if !w.decided {
 		if err := w.begin(nil, true); err != nil {
@@ -300,8 +328,11 @@ func (w *writer) EnableFullDuplex() error {
 	return http.NewResponseController(w.ResponseWriter).EnableFullDuplex()
 }
 
-// close ends the answer after the handler has returned.
+// close ends the answer after the handler has returned, and a write on another goroutine.
 func (w *writer) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer w.drop() // also if the server's writer panics
 	switch {
 	case w.status == 0:
 		if h := w.Header(); w.mediaOf(h, nil).compressed && w.changeable(h) {
@@ -313,6 +344,15 @@ func (w *writer) close() {
 	if enc := w.encoder(); enc != nil {
 		_ = enc.Close()
 	}
+}
+
+// abort ends the answer of a handler that panics. It has a write that waits for the client fail.
+func (w *writer) abort() {
+	if !w.mu.TryLock() {
+		_ = w.SetWriteDeadline(time.Unix(1, 0))
+		w.mu.Lock()
+	}
+	defer w.mu.Unlock()
 	w.drop()
 }
 
