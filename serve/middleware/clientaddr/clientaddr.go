@@ -130,18 +130,21 @@ func (h *handler) client(from netip.Addr, fields []string) netip.Addr {
 }
 
 // backwards goes through the elements of comma-separated lists, from the last one on.
-type backwards struct{ fields []string }
+type backwards struct {
+	fields []string
+	line   string // what is left of the last one, if more is
+	more   bool
+}
 
 func (b *backwards) next() (element string, ok bool) {
-	last := len(b.fields) - 1
-	if last < 0 {
-		return "", false
+	if !b.more {
+		last := len(b.fields) - 1
+		if last < 0 {
+			return "", false
+		}
+		b.line, b.fields = b.fields[last], b.fields[:last]
 	}
-	before, element, found := cutLast(b.fields[last], ',')
-	b.fields = b.fields[:last:last]
-	if found {
-		b.fields = append(b.fields, before) // a copy: the caller's slice stays
-	}
+	b.line, element, b.more = cutLast(b.line, ',')
 	return element, true
 }
 
