@@ -21,7 +21,8 @@
 // conventions for HTTP servers, set once it has begun: the provider's sampler, which has nothing to
 // decide, does not see them, nor does OnStart of its processors. The route is the pattern that the router matched. The query
 // is not recorded. What a client sent is cut at 256 bytes and made valid UTF-8, without
-// which exporters lose whole batches. A panic, and an answer of 500 or more, are errors.
+// which exporters lose whole batches. A panic, and an answer of 500 or more, are errors. A handler
+// that panics since its client has gone, as proxies do, is none, and has the status 499.
 //
 // While the collector is away, OpenTelemetry's batch keeps what its queue has room for and drops
 // later spans. Requests do not wait for it.
@@ -37,6 +38,7 @@
 package tracing
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -251,12 +253,18 @@ type answer struct {
 
 // note notes the route and the answer; all has room for their attributes.
 func (a answer) note(all []attribute.KeyValue) {
+	gone := a.panicked && a.r.Context().Err() == context.Canceled
 	status := a.rec.Status()
-	if status == 0 {
+	switch {
+	case status != 0:
+	case a.rec.Hijacked():
+		status = http.StatusSwitchingProtocols
+	case gone:
+		status = clientGone
+	case a.panicked:
+		status = http.StatusInternalServerError
+	default:
 		status = http.StatusOK
-		if a.panicked {
-			status = http.StatusInternalServerError
-		}
 	}
 	if pattern := a.r.Pattern; pattern != "" {
 		method, route, ok := strings.Cut(pattern, " ")
@@ -271,6 +279,7 @@ func (a answer) note(all []attribute.KeyValue) {
 	}
 	all = append(all, attribute.Int("http.response.status_code", status))
 	switch {
+	case gone:
 	case a.panicked:
 		all = append(all, attribute.String("error.type", "panic"))
 		a.span.SetStatus(codes.Error, "the handler panicked")
@@ -280,6 +289,10 @@ func (a answer) note(all []attribute.KeyValue) {
 	}
 	a.span.SetAttributes(all...)
 }
+
+// clientGone is the status of a request whose client did not wait for an answer, as nginx
+// notes it.
+const clientGone = 499
 
 const otherMethod = "_OTHER"
 

@@ -165,11 +165,18 @@ func TestFailures(t *testing.T) {
 		{"an answer of 503", "POST", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 503, "503"},
 		{"nothing written", "PUT", func(http.ResponseWriter, *http.Request) {}, 200, ""},
 		{"a method of the client's", "EVIL", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, 404, ""},
+		{"its client has gone", "GONE", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 499, ""},
+		{"its client has gone amid", "GONE", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200); panic(http.ErrAbortHandler) }, 200, ""},
 	} {
 		mw, recorder := traced(tracing.Options{Sampler: always})
 		func() {
 			defer func() { _ = recover() }()
-			mw(c.h).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(c.method, "/", nil))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.method == "GONE" {
+				cancel()
+			}
+			mw(c.h).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(c.method, "/", nil).WithContext(ctx))
 		}()
 		span := recorder.Ended()[0]
 		set := attribute.NewSet(span.Attributes()...)
