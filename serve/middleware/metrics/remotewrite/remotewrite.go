@@ -69,6 +69,7 @@ const (
 type Sender struct {
 	o      Options
 	labels []metrics.Label
+	shown  string // the URL without its password
 	failed atomic.Uint64
 }
 
@@ -95,7 +96,7 @@ func New(o Options) (*Sender, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Log = safelog.New(o.Log)
-	s := &Sender{o: o}
+	s := &Sender{o: o, shown: u.Redacted()}
 	for name, value := range o.Labels {
 		if !validLabel(name) {
 			return nil, fmt.Errorf("remotewrite: Options.Labels has the name %q: want letters, digits and _, none of which is a digit in front or __", name)
@@ -155,9 +156,9 @@ func (s *Sender) note(err error, failing bool) bool {
 	}
 	switch {
 	case err != nil && !failing:
-		s.o.Log.Warn("sending metrics fails", "url", s.o.URL, "err", err)
+		s.o.Log.Warn("sending metrics fails", "url", s.shown, "err", err)
 	case err == nil && failing:
-		s.o.Log.Info("sending metrics works again", "url", s.o.URL)
+		s.o.Log.Info("sending metrics works again", "url", s.shown)
 	}
 	return err != nil
 }
@@ -183,7 +184,7 @@ func (s *Sender) Send(ctx context.Context) error {
 	defer res.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(res.Body, shown)) // for the message
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("sending metrics: %s answers %s: %q", s.o.URL, res.Status, strings.TrimSpace(string(text)))
+		return fmt.Errorf("sending metrics: %s answers %s: %q", s.shown, res.Status, strings.TrimSpace(string(text)))
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func start(t *testing.T, o remotewrite.Options) (*receiver, *remotewrite.Sender)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.URL, o.Metrics = s.URL+"/api/v1/write", m
+	o.URL, o.Metrics = strings.Replace(s.URL, "://", "://ann:secret@", 1)+"/api/v1/write", m
 	sender, err := remotewrite.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -141,8 +141,8 @@ func TestFails(t *testing.T) {
 	var told bytes.Buffer
 	rc, sender := start(t, remotewrite.Options{Every: 5 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&told, nil))})
 	rc.answer(http.StatusBadRequest)
-	if err := sender.Send(t.Context()); err == nil || !strings.Contains(err.Error(), "400 Bad Request") || !strings.Contains(err.Error(), "out of order") {
-		t.Errorf("got %v, want the status and what the receiver says", err)
+	if err := sender.Send(t.Context()); err == nil || !strings.Contains(err.Error(), "400 Bad Request") || !strings.Contains(err.Error(), "out of order") || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v, want the status and what the receiver says, without the password", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -163,6 +163,9 @@ func TestFails(t *testing.T) {
 	<-done
 	if after := rc.answer(http.StatusOK); after <= before {
 		t.Errorf("%d sendings before the end and %d behind it", before, after)
+	}
+	if strings.Contains(told.String(), "secret") {
+		t.Errorf("the password is told:\n%s", &told)
 	}
 	if fails, works := strings.Count(told.String(), "fails"), strings.Count(told.String(), "works again"); fails != 1 || works != 1 {
 		t.Errorf("told %d times that it fails and %d that it works again:\n%s", fails, works, &told)
