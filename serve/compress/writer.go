@@ -14,8 +14,8 @@ import (
 // what is written to the server's writer would overtake what is held back here, and layers
 // inside must see that an answer has begun before the server does.
 //
-// A goroutine of the handler may write until after that has returned: the encoder is then that of
-// another answer. So mu guards it, and all of what follows it.
+// A goroutine of the handler may write until after that has returned. The encoder is another answer's
+// then, so mu guards it and what follows.
 type writer struct {
 	http.ResponseWriter
 	c       *compressor
@@ -65,7 +65,10 @@ func (w *writer) WriteHeader(status int) {
 }
 
 func (w *writer) writeHeader(status int) {
-	if w.closed || w.status != 0 {
+	switch {
+	case w.closed:
+		return
+	case w.status != 0:
 		if w.decided {
 			w.ResponseWriter.WriteHeader(status) // the server says that it is superfluous
 		}

@@ -21,14 +21,15 @@
 // Redis away: a limit in memory takes over. Its rate and burst, or its limit, are those of
 // Options.Law divided by Options.Processes. It counts all requests all the time, so that a
 // client has no second burst when it takes over. Requests wait for Redis for
-// Options.Timeout at most, with Batch for twice as long; then the limit in memory decides. After three failures in a row they do not wait, and one at a time
-// tries, first after half a second, then less often, at least every 5 s. [Limiter.Counts]
-// has how many requests were decided so. The limit starts without Redis, too.
+// Options.Timeout at most, with Batch for twice as long; then the limit in memory decides. After
+// three failures in a row they do not wait, and one at a time tries, first after half a second,
+// then less often, at least every 5 s. [Limiter.Counts] has how many requests were decided so. The
+// limit starts without Redis, too.
 //
 // Redis frozen: the requests that wait then time out, and what they asked for may count
 // when it goes on. Redis restarted without its data, or another one that took over: counts
 // begin anew, so that a client may have one burst more. Its clock goes back: what was used stays
-// used, and nobody waits for longer than after a burst.
+// used, and nobody waits for longer than the law has it.
 //
 // Place: as for package ratelimit. In a chain the layer is called ratelimit and has the
 // role limit.
