@@ -9,7 +9,8 @@
 // chance of one in 10¹³ for a million of them, and nobody can bring that about.
 //
 // A request counts at [chain.Begun]: when it came, if accesslog or metrics stands outside, else
-// when it gets here.
+// when it gets here. One that would be refused for that, as others that came later were faster on
+// the way, counts when it gets here, too.
 //
 // Place: behind clientaddr, before what costs: authentication, bodies, handlers. A
 // limit by user or token stands behind authentication.
@@ -85,14 +86,16 @@ func (l *Limiter) Middleware(next http.Handler) http.Handler { return &handler{l
 
 // Take has a request counted n times now, as the middleware does once, and returns what
 // became of it: for handlers that know what a request costs.
-func (l *Limiter) Take(r *http.Request, n uint32) Result { return l.takeAt(time.Since(l.zero), r, n) }
-
-func (l *Limiter) takeAt(now time.Duration, r *http.Request, n uint32) Result {
-	res := l.table.update(l.o.Key.hash(l.seed, r), int64(now), l.policy.law, n)
+func (l *Limiter) Take(r *http.Request, n uint32) Result {
+	res := l.takeAt(time.Since(l.zero), r, n)
 	if !res.Allowed {
 		l.refused.Add(1)
 	}
 	return res
+}
+
+func (l *Limiter) takeAt(now time.Duration, r *http.Request, n uint32) Result {
+	return l.table.update(l.o.Key.hash(l.seed, r), int64(now), l.policy.law, n)
 }
 
 // Refused returns how many requests were refused.
@@ -116,6 +119,9 @@ func (h *handler) ChainLayer() chain.Layer {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	res := h.l.takeAt(chain.Begun(w).Sub(h.l.zero), r, 1)
+	if !res.Allowed {
+		res = h.l.Take(r, 1)
+	}
 	if h.l.o.Announce {
 		h.l.policy.Announce(w.Header(), res)
 	}

@@ -367,6 +367,33 @@ func TestLateArrival(t *testing.T) {
 	})
 }
 
+// TestOvertaken has a request wait on its way for so long that others of its client, which came
+// later and keep to the limit, are counted first: it passes, too.
+func TestOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter(t, ratelimit.Options{Law: ratelimit.GCRA{Rate: 10, Burst: 2}})
+		w, rec := chain.Record(httptest.NewRecorder())
+		rec.Begun()
+		r := from("192.0.2.1:1")
+		for i := range 8 {
+			time.Sleep(125 * time.Millisecond)
+			if !l.Take(r, 1).Allowed {
+				t.Errorf("request %d is refused, at eight a second", i)
+			}
+		}
+		h := l.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+		time.Sleep(50 * time.Millisecond)
+		h.ServeHTTP(w, r)
+		if rec.Status() != http.StatusOK || l.Refused() != 0 {
+			t.Errorf("the one that waited gets %d, and %d were refused", rec.Status(), l.Refused())
+		}
+		w, rec = chain.Record(httptest.NewRecorder())
+		if h.ServeHTTP(w, r); rec.Status() != http.StatusTooManyRequests || l.Refused() != 1 {
+			t.Errorf("one too many gets %d, and %d were refused", rec.Status(), l.Refused())
+		}
+	})
+}
+
 // BenchmarkRequest is a request that passes, in a chain: a layer outside has asked when it
 // came.
 func BenchmarkRequest(b *testing.B) {
