@@ -57,7 +57,9 @@ import (
 
 // Options of the middleware. Files must be set.
 type Options struct {
-	// Files are served. For a directory: os.OpenRoot, and the FS of that.
+	// Files are served. For a directory: os.OpenRoot, and the FS of that. Where files cannot be
+	// sought in, as in an archive, each request reads one that is not kept into memory: bound the
+	// requests in flight.
 	Files fs.FS
 	// Index is the file that stands for its directory. Empty: index.html; "-": none.
 	Index string
