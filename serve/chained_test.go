@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"net/http"
+	"sync"
 	"testing"
 
 	"github.com/tarehq/tare/serve"
@@ -96,4 +97,42 @@ func TestCrowdedAllocations(t *testing.T) {
 			t.Errorf("reuse %t: %v allocations a request, want at most %v", reuse, got, want)
 		}
 	}
+}
+
+// TestChainFillsPlace holds that a goroutine of a layer outside a chain may look for values
+// while the chain makes the state of a program's first request, which the engine does not yet
+// bring along. The race detector is what would find it.
+func TestChainFillsPlace(t *testing.T) {
+	ann := &http.Cookie{Name: "ann"}
+	inner := chain.Must(chain.New(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, firstKey.With(r, ann))
+		})
+	}).Then(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
+	s := &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun, end := make(chan bool), make(chan bool)
+		var outside sync.WaitGroup
+		outside.Go(func() {
+			for r.Context().Value(firstKey); ; r.Context().Value(firstKey) {
+				select {
+				case begun <- true:
+				case <-end:
+					return
+				default:
+				}
+			}
+		})
+		<-begun
+		inner.ServeHTTP(w, r)
+		close(end)
+		outside.Wait()
+		if v, _ := firstKey.Value(r); v != ann {
+			t.Errorf("value %v outside the chain, want what a layer of it set", v)
+		}
+	})}
+	res, err := http.Get("http://" + listening(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
 }

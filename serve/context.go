@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/internal/after"
 )
 
@@ -21,12 +22,12 @@ type requestContext struct {
 	after after.List
 	drop  func() bool // no longer follow the parent
 
-	slot any
+	slot chain.Slot
 }
 
 // ChainSlot returns the place where a chain keeps its state of the request
 // (serve/chain), so that it needs no context of its own.
-func (r *requestContext) ChainSlot() *any { return &r.slot }
+func (r *requestContext) ChainSlot() *chain.Slot { return &r.slot }
 
 // WantPathRoom has the server's next requests bring room for path values along: a
 // router asks for it that found none (serve/router).
@@ -40,8 +41,8 @@ func (r *requestContext) Value(key any) any {
 	if key == http.LocalAddrContextKey {
 		return r.c.nc.LocalAddr()
 	}
-	if kept, ok := r.slot.(interface{ Value(any) any }); ok {
-		if v := kept.Value(key); v != nil {
+	if s := r.slot.Load(); s != nil {
+		if v := s.Value(key); v != nil {
 			return v
 		}
 	}
@@ -171,9 +172,7 @@ func (r *requestContext) end(err error) {
 // renew readies the context for a next request, in Reuse mode.
 func (r *requestContext) renew() {
 	r.done, r.err, r.drop = nil, nil, nil
-	if kept, ok := r.slot.(interface{ Reset() }); ok {
-		kept.Reset()
-	} else {
-		r.slot = nil
+	if s := r.slot.Load(); s != nil {
+		s.Reset()
 	}
 }

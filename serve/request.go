@@ -96,15 +96,15 @@ func (k *buffers) renew(e *engine, head []byte, fields int) {
 	case e.crowded.Load():
 		x := new(crowded)
 		x.state.Lend(&x.more)
-		x.ctx.slot = &x.state
+		x.ctx.slot.Store(&x.state)
 		k.use(&x.exchange, &x.request, &x.content, x.values[:0])
 	case e.chained.Load() && few:
 		x := new(chained)
-		x.ctx.slot = &x.state
+		x.ctx.slot.Store(&x.state)
 		k.use(&x.exchange, &x.request, nil, x.values[:0])
 	case e.chained.Load():
 		x := new(chainedFielded)
-		x.ctx.slot = &x.state
+		x.ctx.slot.Store(&x.state)
 		k.use(&x.exchange, &x.request, &x.content, x.values[:0])
 	case e.routed.Load() && few:
 		x := new(routed)
@@ -424,11 +424,11 @@ func (c *conn) handle() outcome {
 
 // learn looks at what a chain made of a request, so that the next has room for it.
 func (c *conn) learn(x *exchange) {
-	s, used := x.ctx.slot.(*chain.State)
-	if used && !c.e.chained.Load() {
+	s := x.ctx.slot.Load()
+	if s != nil && !c.e.chained.Load() {
 		c.e.chained.Store(true)
 	}
-	if used && s.Crowded() && !c.e.crowded.Load() {
+	if s != nil && s.Crowded() && !c.e.crowded.Load() {
 		c.e.crowded.Store(true)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/internal/lease"
 	"github.com/tarehq/tare/serve/internal/sys"
 )
@@ -519,7 +520,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // ChainSlot returns what the request's context returns, which tells a chain that
 // it answers that request (serve/chain).
-func (w *response) ChainSlot() *any { return w.x.ctx.ChainSlot() }
+func (w *response) ChainSlot() *chain.Slot { return w.x.ctx.ChainSlot() }
 
 // CloseNotify returns a channel that tells when the client has gone.
 //

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/tarehq/tare/serve/chain"
 )
 
 // handlerLoop prepares requests for the handler. What an engine does around a
@@ -98,8 +100,8 @@ func (w *writer) reset() {
 
 // ChainSlot returns what the request's context returns, as the writer of
 // serve.Server does; nil if the context has nothing of the kind.
-func (w *writer) ChainSlot() *any {
-	c, ok := w.ctx.(interface{ ChainSlot() *any })
+func (w *writer) ChainSlot() *chain.Slot {
+	c, ok := w.ctx.(interface{ ChainSlot() *chain.Slot })
 	if !ok {
 		return nil
 	}

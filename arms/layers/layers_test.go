@@ -11,6 +11,7 @@ import (
 
 	"github.com/tarehq/tare/arms/layers/plan"
 	"github.com/tarehq/tare/arms/serve/engines"
+	"github.com/tarehq/tare/serve/chain"
 )
 
 func TestEveryServerAnswersAlike(t *testing.T) {
@@ -87,8 +88,8 @@ type discard struct {
 	ctx    context.Context // of the request, slotted or not
 }
 
-func (d *discard) ChainSlot() *any {
-	if c, ok := d.ctx.(interface{ ChainSlot() *any }); ok {
+func (d *discard) ChainSlot() *chain.Slot {
+	if c, ok := d.ctx.(interface{ ChainSlot() *chain.Slot }); ok {
 		return c.ChainSlot()
 	}
 	return nil

@@ -156,4 +156,4 @@ type slottedDiscards struct {
 	chainSlot
 }
 
-type chainSlot interface{ ChainSlot() *any }
+type chainSlot interface{ ChainSlot() *chain.Slot }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tarehq/tare/arms/serve/engines"
 	"github.com/tarehq/tare/arms/weights/plan"
+	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/servetest"
 )
 
@@ -168,7 +169,7 @@ type writer struct {
 	slotter
 }
 
-type slotter interface{ ChainSlot() *any }
+type slotter interface{ ChainSlot() *chain.Slot }
 
 func (w *writer) Header() http.Header         { return w.header }
 func (w *writer) Write(p []byte) (int, error) { return len(p), nil }

@@ -12,13 +12,20 @@ import (
 // slot is a context with a place for the chain's state, as an engine's has.
 type slot struct {
 	context.Context
-	held any
+	held chain.Slot
 }
 
-func (s *slot) ChainSlot() *any { return &s.held }
+// slotFor returns a context that derives from ctx and holds s, if that is not nil.
+func slotFor(ctx context.Context, s *chain.State) *slot {
+	kept := &slot{Context: ctx}
+	kept.held.Store(s)
+	return kept
+}
+
+func (s *slot) ChainSlot() *chain.Slot { return &s.held }
 
 func (s *slot) Value(key any) any {
-	if h, ok := s.held.(interface{ Value(any) any }); ok {
+	if h := s.held.Load(); h != nil {
 		if v := h.Value(key); v != nil {
 			return v
 		}
@@ -32,7 +39,7 @@ type answerOf struct {
 	slot *slot
 }
 
-func (w *answerOf) ChainSlot() *any             { return w.slot.ChainSlot() }
+func (w *answerOf) ChainSlot() *chain.Slot      { return w.slot.ChainSlot() }
 func (w *answerOf) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // discard is a response writer that keeps nothing and can what HTTP/1's can.
@@ -173,7 +180,7 @@ func BenchmarkLayers(b *testing.B) {
 			w := &discard{http.Header{}}
 			b.Run(fmt.Sprintf("kind=%s/depth=%d/mode=reuse", kind, depth), func(b *testing.B) {
 				s := new(chain.State)
-				kept := &slot{b.Context(), s}
+				kept := slotFor(b.Context(), s)
 				r, w := request(kept), &answerOf{w, kept}
 				b.ReportAllocs()
 				for b.Loop() {
@@ -183,7 +190,7 @@ func BenchmarkLayers(b *testing.B) {
 			})
 			b.Run(fmt.Sprintf("kind=%s/depth=%d/mode=fresh", kind, depth), func(b *testing.B) {
 				s := new(chain.State)
-				kept := &slot{b.Context(), s}
+				kept := slotFor(b.Context(), s)
 				r, w := request(kept), &answerOf{w, kept}
 				b.ReportAllocs()
 				for b.Loop() {

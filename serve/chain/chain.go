@@ -238,12 +238,12 @@ func (h *Handler) serveSlowly(w http.ResponseWriter, r *http.Request) {
 
 // place makes a state in the place that the engine has for it, which is that of
 // the answer; nil: it has none.
-func place(r *http.Request, own *any) *State {
+func place(r *http.Request, own *Slot) *State {
 	slot := slotOf(r.Context())
-	if slot == nil || slot != own || *slot != nil { // taken by something else
+	if slot == nil || slot != own {
 		return nil
 	}
 	s := new(State)
-	*slot = s
+	slot.Store(s)
 	return s
 }

@@ -18,13 +18,13 @@
 // The chain asks the request's context for a place to keep its state, by the
 // method
 //
-//	ChainSlot() *any
+//	ChainSlot() *Slot
 //
-// which the engine of package serve has. The place starts out empty, or holds
-// a *State that is new or has been Reset. A context with that method answers
-// Value from what is in the place first, by its Value method. The engine's
-// response writer has the method, too, and returns the same: the place is for
-// the answer that goes there, not for parts of it that are gathered elsewhere.
+// which the engine of package serve has. The [Slot] starts out empty, or holds a
+// State that is new or has been Reset. A context with that method answers Value
+// by the Value method of what is there first. The engine's response writer has
+// the method, too, and returns the same: the place is for the answer that goes
+// there, not for parts of it that are gathered elsewhere.
 // Under any other server the chain makes one copy of the request, whose context
 // carries the state: one allocation for both, at any depth. A chain without layers
 // makes none, nor does one in a program that has made no [Key].

@@ -189,7 +189,7 @@ func TestOutsideOfChains(t *testing.T) {
 		t.Errorf("got %v, %t", got, ok)
 	}
 	// A place that no chain has taken changes nothing.
-	r = request(&slot{t.Context(), new(chain.State)})
+	r = request(slotFor(t.Context(), new(chain.State)))
 	if userKey.Set(r, ada) || userKey.With(r, ada) == r {
 		t.Error("an engine's place was taken for a chain")
 	}
@@ -470,7 +470,7 @@ func TestTimeout(t *testing.T) {
 // A state that an engine reuses shows nothing of the last request.
 func TestReset(t *testing.T) {
 	s := new(chain.State)
-	ctx := &slot{t.Context(), s}
+	ctx := slotFor(t.Context(), s)
 	alias := chain.KeyOf[string](contextKey(9))
 	r := request(ctx)
 	for round := range 3 {
@@ -505,7 +505,7 @@ func TestResetForgets(t *testing.T) {
 	late, alias := chain.NewKey[boxed]("late"), chain.KeyOf[*user](contextKey(8))
 	for _, withBoxes := range []bool{false, true} {
 		s := new(chain.State)
-		kept := &slot{t.Context(), s}
+		kept := slotFor(t.Context(), s)
 		r := request(kept)
 		chain.Must(chain.New(pass).Then(http.HandlerFunc(answerPong))).ServeHTTP(&answerOf{&discard{http.Header{}}, kept}, r)
 		var held []weak.Pointer[user]
@@ -543,7 +543,7 @@ func allocs(b testing.TB, kind string, depth int, mode string) float64 {
 	b.Helper()
 	h := chain.Must(chain.New(stack(kind, depth)...).Then(http.HandlerFunc(answerPong)))
 	s, more := new(chain.State), new(chain.Room)
-	kept := &slot{b.Context(), s}
+	kept := slotFor(b.Context(), s)
 	r, w := request(kept), &answerOf{&discard{http.Header{}}, kept}
 	if mode == "elsewhere" {
 		r = request(b.Context())
@@ -566,7 +566,7 @@ func allocs(b testing.TB, kind string, depth int, mode string) float64 {
 func TestCrowded(t *testing.T) {
 	for depth, want := range map[int]bool{0: false, 16: false, 17: true, 50: true} {
 		s := new(chain.State)
-		kept := &slot{t.Context(), s}
+		kept := slotFor(t.Context(), s)
 		h := chain.Must(chain.New(stack("value", depth)...).Then(http.HandlerFunc(answerPong)))
 		h.ServeHTTP(&answerOf{&discard{http.Header{}}, kept}, request(kept))
 		if got := s.Crowded(); got != want {
@@ -614,7 +614,7 @@ func TestAllocationsWithoutKeys(t *testing.T) {
 // engine reuses requests.
 func TestBoxes(t *testing.T) {
 	s := new(chain.State)
-	kept := &slot{t.Context(), s}
+	kept := slotFor(t.Context(), s)
 	now := time.Now()
 	h := chain.Must(chain.New(pass).Then(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		startKey.Set(r, now)
@@ -656,7 +656,7 @@ func TestSetOverOlder(t *testing.T) {
 			t.Errorf("context has %v, want the newer value", got)
 		}
 	})))
-	place := &slot{Context: t.Context(), held: new(chain.State)}
+	place := slotFor(t.Context(), new(chain.State))
 	r := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(place)
 	h.ServeHTTP(&answerOf{httptest.NewRecorder(), place}, key.With(r, &older))
 }

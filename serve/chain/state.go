@@ -171,9 +171,12 @@ func (s *State) another() *value {
 	return &s.list[len(s.list)-1]
 }
 
-// slotted is a context with a place for the state of a request's chain, or the
-// writer of the answer to that request.
-type slotted interface{ ChainSlot() *any }
+// Slot is the place of an engine for the state of a request's chain; nil: empty. It is
+// atomic since a chain may fill it while a layer outside looks.
+type Slot = atomic.Pointer[State]
+
+// slotted is a context with such a place, or the writer of the answer to its request.
+type slotted interface{ ChainSlot() *Slot }
 
 // stateKey is what contexts answer with the nearest state.
 type stateKey struct{}
@@ -182,12 +185,12 @@ type stateKey struct{}
 // for it, with the request that has this context: one allocation for both.
 type carrier struct {
 	context.Context
-	slot    any // &state
+	slot    Slot // of state
 	state   State
 	request http.Request
 }
 
-func (c *carrier) ChainSlot() *any { return &c.slot }
+func (c *carrier) ChainSlot() *Slot { return &c.slot }
 
 func (c *carrier) Value(key any) any {
 	if v := c.state.Value(key); v != nil {
@@ -199,15 +202,14 @@ func (c *carrier) Value(key any) any {
 // carry returns a copy of the request whose context carries a new state.
 func carry(r *http.Request) (*State, *http.Request) {
 	c := &carrier{Context: r.Context()}
-	c.slot = &c.state
+	c.slot.Store(&c.state)
 	c.request = *r.WithContext(c) // inlined, the copy in between stays on the stack
 	return &c.state, &c.request
 }
 
-// slotOf returns the place that ctx itself has for the state, nil if none. It is
-// small enough to be inlined; calling it would make a value cost 1.2 times as much
-// (BenchmarkLayers).
-func slotOf(ctx context.Context) *any {
+// slotOf returns the place that ctx itself has, nil if none. It is small enough to be
+// inlined; calling it would make a value cost 1.2 times as much (BenchmarkLayers).
+func slotOf(ctx context.Context) *Slot {
 	if c, ok := ctx.(slotted); ok {
 		return c.ChainSlot()
 	}
@@ -216,24 +218,22 @@ func slotOf(ctx context.Context) *any {
 
 // slotIn returns the place that belongs to the answer which w writes, nil if
 // there is none.
-func slotIn(w http.ResponseWriter) *any {
+func slotIn(w http.ResponseWriter) *Slot {
 	if c, ok := w.(slotted); ok {
 		return c.ChainSlot()
 	}
-	c, ok := find[slotted](w)
-	if !ok {
-		return nil
+	if c, ok := find[slotted](w); ok {
+		return c.ChainSlot()
 	}
-	return c.ChainSlot()
+	return nil
 }
 
 // held returns the state in the place, nil if there is neither.
-func held(slot *any) *State {
+func held(slot *Slot) *State {
 	if slot == nil {
 		return nil
 	}
-	s, _ := (*slot).(*State)
-	return s
+	return slot.Load()
 }
 
 // nearest returns the state of ctx or of the nearest context that it derives

@@ -15,13 +15,13 @@ import (
 // slot is a context with a place for the chain's state, as that of package serve.
 type slot struct {
 	context.Context
-	state any
+	state chain.Slot
 }
 
-func (s *slot) ChainSlot() *any { return &s.state }
+func (s *slot) ChainSlot() *chain.Slot { return &s.state }
 
 func (s *slot) Value(key any) any {
-	if v := s.state.(*chain.State).Value(key); v != nil {
+	if v := s.state.Load().Value(key); v != nil {
 		return v
 	}
 	return s.Context.Value(key)
@@ -39,7 +39,8 @@ func served(s tracing.Sampler) func() {
 	mw := must(tracing.New(tracing.Options{Provider: provider, Sampler: s}))
 	h := chain.Must(chain.New(mw).Then(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	state := new(chain.State)
-	kept := &slot{context.Background(), state}
+	kept := &slot{Context: context.Background()}
+	kept.state.Store(state)
 	r := httptest.NewRequest("GET", "/orders/7", nil).WithContext(kept)
 	r.Header.Set("User-Agent", "curl/8")
 	w := &writer{httptest.NewRecorder(), kept}

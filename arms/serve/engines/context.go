@@ -30,13 +30,15 @@ func (e Engine) LoopContext() func() (context.Context, func()) {
 					x.Lend(&x.more)
 					last = &x.State
 				}
-				c.slot = last
+				c.slot.Store(last)
 			}
 		}
 	case ServeReuse:
 		return func() (context.Context, func()) {
 			s := new(chain.State)
-			return &slotted{Context: context.Background(), slot: s}, s.Reset
+			c := &slotted{Context: context.Background()}
+			c.slot.Store(s)
+			return c, s.Reset
 		}
 	}
 	return nil
@@ -65,7 +67,7 @@ func many[T any]() func() *T {
 // have.
 type slotted struct {
 	context.Context
-	slot  any
+	slot  chain.Slot
 	until time.Time
 }
 
@@ -74,10 +76,10 @@ func (c *slotted) EndAt(until time.Time) { c.until = until }
 
 func (c *slotted) Deadline() (time.Time, bool) { return c.until, !c.until.IsZero() }
 
-func (c *slotted) ChainSlot() *any { return &c.slot }
+func (c *slotted) ChainSlot() *chain.Slot { return &c.slot }
 
 func (c *slotted) Value(key any) any {
-	if s, ok := c.slot.(*chain.State); ok {
+	if s := c.slot.Load(); s != nil {
 		if v := s.Value(key); v != nil {
 			return v
 		}

@@ -151,7 +151,7 @@ func (d *deadline) slotted() context.Context {
 	return d
 }
 
-type slotter interface{ ChainSlot() *any }
+type slotter interface{ ChainSlot() *chain.Slot }
 
 type slotDeadline struct {
 	*deadline
