@@ -299,7 +299,7 @@ func (b *backoff) reset() { b.pause = 0 }
 func (b *backoff) wait(err error) {
 	if now := time.Now(); now.Sub(b.said) >= time.Second {
 		b.said = now
-		b.e.s.logf("http: accepting: %v; retrying", err)
+		b.e.s.logf("http: Accept error: %v; retrying", err)
 	}
 	if sys.OutOfDescriptors(err) && !b.e.s.closed.Load() && b.e.shed() {
 		b.pause = 0

@@ -53,9 +53,9 @@ func (t truth) and(u truth) truth { return min(t, u) }
 // by segment, as http.ServeMux does, cleaned and then unescaped. A slash at the
 // end changes nothing.
 //
-// A layer that guards stands more surely on the routes themselves, or around
-// all: what a handler behind makes of a path is its own affair, such as taking
-// /ADMIN for /admin.
+// A layer that guards stands more surely on the routes themselves, or around all: what a
+// handler behind makes of a path is its own affair. Some take /ADMIN for /admin, and
+// http.FileServer takes /x/..%2fadmin for it.
 func Path(path string) Condition {
 	ps, err := parseUnder(path)
 	if err != nil {
