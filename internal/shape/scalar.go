@@ -44,6 +44,20 @@ func Text[V any](s Schema, want string, parse func(string) (V, bool)) Of[V] {
 	})
 }
 
+// Figure is text or a plain number, which parse gets as it is written.
+func Figure[V any](want string, parse func(string) (V, bool)) Of[V] {
+	return scalar(Schema{Type: []string{"string", "number"}}, want, func(n ast.Node) (v V, ok bool) {
+		s, ok := written(n)
+		if _, number := numeric(n); number {
+			s, ok = text(n), true
+		}
+		if !ok {
+			return v, false
+		}
+		return parse(s)
+	})
+}
+
 // written is a scalar that YAML takes for text.
 func written(n ast.Node) (string, bool) {
 	switch n.(type) {

@@ -135,7 +135,7 @@ func fields() shape.Of[map[string]string] {
 }
 
 func arrivals() shape.Of[*pace.Schedule] {
-	return shape.Text(shape.Schema{Type: "string"}, "sessions a second: "+pace.Forms, func(s string) (*pace.Schedule, bool) {
+	return shape.Figure("sessions a second: "+pace.Forms, func(s string) (*pace.Schedule, bool) {
 		p, err := pace.Parse(s, 1)
 		return p, err == nil
 	})

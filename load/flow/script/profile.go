@@ -70,10 +70,11 @@ func (f *File) As(name string, length time.Duration) (*File, error) {
 	g.Users.Arrive = s
 	g.stretch()
 	g.Users.Arrive.Random = s.Random || f.Users.Arrive.Random
-	g.FailIf = append(slices.Clone(f.FailIf), limit)
+	more := []load.Threshold{limit}
 	if mine.FailIf != nil {
-		g.FailIf = append(slices.Clone(f.FailIf), mine.FailIf...)
+		more = slices.Clone(mine.FailIf)
 	}
+	g.FailIf = append(slices.Clone(f.FailIf), slices.DeleteFunc(more, func(t load.Threshold) bool { return slices.Contains(f.FailIf, t) })...)
 	return &g, nil
 }
 
@@ -93,8 +94,11 @@ func (f *File) Lasting(length time.Duration) *File {
 func (f *File) stretch() {
 	s := &pace.Schedule{Phases: slices.Clone(f.Users.Arrive.Phases)}
 	if whole, ends := s.Length(); ends && f.Duration > 0 {
-		for i := range s.Phases {
-			s.Phases[i].For = max(1, time.Duration(float64(s.Phases[i].For)*float64(f.Duration)/float64(whole)))
+		var before, after time.Duration // the end of a phase, and its end once stretched
+		for i, p := range s.Phases {
+			before += p.For
+			end := time.Duration(float64(before) / float64(whole) * float64(f.Duration))
+			s.Phases[i].For, after = max(1, end-after), end
 		}
 		f.Duration, _ = s.Length()
 	}

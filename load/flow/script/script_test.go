@@ -235,6 +235,34 @@ func TestThink(t *testing.T) {
 	}
 }
 
+// TestRates has users arrive at a rate that YAML takes for a number.
+func TestRates(t *testing.T) {
+	for text, want := range map[string]float64{"50": 50, "0.5": 0.5, "1e2": 100, "50/s": 50, "2k": 2000} {
+		f, err := script.Parse("a.yaml", []byte(strings.Replace(head, "10/s", text, 1)+"      - {url: /}\n"), "")
+		if err != nil || f.Rate() != want {
+			t.Errorf("arrive: %s: error %v, want %v sessions a second", text, err, want)
+		}
+	}
+	for _, text := range []string{"0", "-1", "true", "[1]", "010"} {
+		if _, err := script.Parse("a.yaml", []byte(strings.Replace(head, "10/s", text, 1)+"      - {url: /}\n"), ""); err == nil {
+			t.Errorf("arrive: %s: no error, want one", text)
+		}
+	}
+}
+
+// TestStretched has the phases of a profile end when they should, and a threshold be judged once.
+func TestStretched(t *testing.T) {
+	f, err := script.Parse("a.yaml", []byte(strings.Replace(head, "flows:", "fail_if: [errors>5%]\nflows:", 1)+"      - {url: /}\n"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, length := range []time.Duration{10 * time.Second, 7 * time.Second, time.Hour} {
+		if g, err := f.As(script.Spike, length); err != nil || g.Duration != length || len(g.FailIf) != 1 {
+			t.Errorf("spike of %v: %v with thresholds %v, %v", length, g.Duration, g.FailIf, err)
+		}
+	}
+}
+
 func TestProfiles(t *testing.T) {
 	f, err := script.Parse("a.yaml", []byte(strings.Replace(head, "flows:", "fail_if: [p50>1s]\nprofiles: {soak: {duration: 30m, fail_if: [errors>2%]}, spike: {arrive: \"steps:1,2/3s\"}}\nflows:", 1)+"      - {url: /}\n"), "")
 	if err != nil {
