@@ -25,9 +25,18 @@ func readOpenAPI(data []byte) (_ []Request, warnings []error, err error) {
 	}
 	base, kinds := basePath(doc), tally{at: map[[3]string]int{}}
 	paths := doc.Paths.Map()
+	var others []string // operations that may change something
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		item := paths[path]
-		if item == nil || item.Get == nil || !strings.HasPrefix(path, "/") {
+		if item == nil || !strings.HasPrefix(path, "/") {
+			continue
+		}
+		for _, method := range slices.Sorted(maps.Keys(item.Operations())) {
+			if method != http.MethodGet {
+				others = append(others, method+" "+path)
+			}
+		}
+		if item.Get == nil {
 			continue
 		}
 		r, err := fill(base+path, append(slices.Clone(item.Parameters), item.Get.Parameters...))
@@ -36,6 +45,9 @@ func readOpenAPI(data []byte) (_ []Request, warnings []error, err error) {
 			continue
 		}
 		kinds.add(r)
+	}
+	if len(others) > 0 {
+		warnings = append(warnings, fmt.Errorf("ignoring %d operations, %s the first: GET alone is safe to repeat", len(others), others[0]))
 	}
 	return kinds.all, warnings, nil
 }

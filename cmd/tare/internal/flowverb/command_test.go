@@ -17,6 +17,7 @@ import (
 
 	"github.com/tarehq/tare/cmd/tare/internal/cli"
 	"github.com/tarehq/tare/cmd/tare/internal/flowverb"
+	"github.com/tarehq/tare/load/flow/script"
 )
 
 // shop lists, and fails what is asked of /broken.
@@ -98,6 +99,15 @@ func TestRun(t *testing.T) {
 	}
 	if err := json.Unmarshal(text, &kept); err != nil || kept.Result.Sessions.Completed != 10 || len(kept.Thresholds) != 2 || len(kept.Result.Steps) != 2 || kept.Result.Steps[1].Step != "item" {
 		t.Errorf("the JSON says %+v, %v", kept, err)
+	}
+}
+
+// TestShortSoak says that there is no verdict on drift.
+func TestShortSoak(t *testing.T) {
+	var asked atomic.Int64
+	out, errs, status, err := run(t, flowverb.Command{File: write(t, visits), Base: shop(t, &asked), Profile: script.Soak, Duration: 200 * time.Millisecond})
+	if status != 0 || !strings.Contains(out, "too short for a verdict on drift") {
+		t.Errorf("status %d, %v\n%s%s", status, err, out, errs)
 	}
 }
 
@@ -206,7 +216,7 @@ func TestBreakpoint(t *testing.T) {
 // TestFrom writes a first file of an archive, without secrets, that parses.
 func TestFrom(t *testing.T) {
 	har := filepath.Join(t.TempDir(), "site.har")
-	content := `{"log": {"entries": [{"request": {"method": "POST", "url": "http://shop.test/login?a=1", "headers": [{"name": "Cookie", "value": "sid=1"}, {"name": "X-A", "value": "b"}], "postData": {"mimeType": "application/json", "text": "{\"a\": 1}"}}}]}}`
+	content := `{"log": {"entries": [{"request": {"method": "POST", "url": "http://shop.test/login?a=1", "headers": [{"name": "Cookie", "value": "sid=1"}, {"name": "X-A", "value": "b"}], "postData": {"mimeType": "application/json", "text": "{\"password\": 1}"}}}]}}`
 	if err := os.WriteFile(har, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -214,6 +224,11 @@ func TestFrom(t *testing.T) {
 	_, errs, status, err := run(t, flowverb.Command{File: file, From: har})
 	if status != 0 || err != nil || !strings.Contains(errs, "wrote ") || !strings.Contains(errs, "Cookie") {
 		t.Fatalf("status %d, %v, %s", status, err, errs)
+	}
+	for _, want := range []string{"asks http://localhost:8080", "the body of POST /login?a=1 has a password"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("%q is not in\n%s", want, errs)
+		}
 	}
 	text, err := os.ReadFile(file)
 	if err != nil || strings.Contains(string(text), "sid=1") || !strings.Contains(string(text), `X-A: "b"`) || !strings.Contains(string(text), "/login?a=1") {

@@ -39,12 +39,15 @@ func (c *Command) write(t *cli.Terminal) error {
 	if err := cli.WriteFile(c.File, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		return err
 	}
-	t.Note("wrote %s; try it by tare flow %s --profile smoke", c.File, c.File)
+	t.Note("wrote %s, which asks %s (base, or --base here); try it by tare flow %s --profile smoke", c.File, base, c.File)
 	return nil
 }
 
 // secrets are header fields that belong to one person; cookies are kept anew.
 var secrets = map[string]bool{"cookie": true, "authorization": true, "proxy-authorization": true}
+
+// password finds the names that forms give passwords.
+var password = regexp.MustCompile(`(?i)(passw|pwd|secret)[a-z0-9_-]*"?\s*[=:]`)
 
 var headerName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
@@ -81,6 +84,9 @@ func draft(base string, all []source.Request) (text string, left []error) {
 		}
 		if r.Body != "" {
 			fmt.Fprintf(&b, "        body: %s\n", quote(r.Body))
+		}
+		if password.MatchString(r.Body) {
+			left = append(left, fmt.Errorf("the body of %s %s has a password as it was recorded: replace it, by a feed for instance", r.Method, r.Path))
 		}
 		b.WriteString("        think: lognormal:1s/0.5\n")
 	}

@@ -133,8 +133,11 @@ func (r *report) page() doc.Page {
 			p.Add(doc.Paragraphf("%s/%s went wrong: %s", o.Flow, o.Step, cause))
 		}
 	}
-	if len(r.Drift) > 0 {
+	switch {
+	case len(r.Drift) > 0:
 		p.Add(drifts(r.Drift))
+	case r.Profile == script.Soak:
+		p.Add(doc.Note("The run was too short for a verdict on drift: that takes 12 seconds with answers."))
 	}
 	p.Add(cli.Warnings(cli.Texts(r.Result.Warnings))...)
 	for _, o := range r.Thresholds {
