@@ -186,7 +186,12 @@ func page(n *needs, s *service, all []Advice) doc.Page {
 		terms.Add("seen", "%s", seen)
 	}
 	p.Add(doc.Heading{Level: 1, Text: "Advice"}, terms)
+	var layers []Advice
 	for _, a := range all {
+		if strings.HasPrefix(a.Part, layerPart) {
+			layers = append(layers, a)
+			continue
+		}
 		p.Add(doc.Heading{Level: 2, Text: a.Part + ": " + a.Choice})
 		var l doc.List
 		if a.Now != "" {
@@ -196,9 +201,42 @@ func page(n *needs, s *service, all []Advice) doc.Page {
 			l.Items = append(l.Items, r.spans())
 		}
 		for _, open := range a.Open {
-			l.Items = append(l.Items, doc.Spans{{Text: "no figure: ", Tone: doc.Warn}, {Text: open}})
+			l.Items = append(l.Items, lacking(open))
 		}
 		p.Add(l)
 	}
+	if len(layers) > 0 {
+		p.Add(doc.Heading{Level: 2, Text: "middlewares"}, layerList(layers))
+	}
 	return p
+}
+
+func lacking(open string) doc.Spans {
+	return doc.Spans{{Text: "no figure: ", Tone: doc.Warn}, {Text: open}}
+}
+
+// layerList has what to choose of each kind of middleware, and once what no figure covers.
+func layerList(all []Advice) doc.List {
+	var l doc.List
+	var open []string
+	without := map[string][]string{} // kinds, by what no figure covers
+	for _, a := range all {
+		kind := strings.TrimPrefix(a.Part, layerPart)
+		for i, r := range a.Reasons {
+			if i == 0 {
+				r.Says = kind + ": " + a.Choice + "; " + r.Says
+			}
+			l.Items = append(l.Items, r.spans())
+		}
+		for _, o := range a.Open {
+			if without[o] == nil {
+				open = append(open, o)
+			}
+			without[o] = append(without[o], kind)
+		}
+	}
+	for _, o := range open {
+		l.Items = append(l.Items, lacking(strings.Join(without[o], ", ")+": "+o))
+	}
+	return l
 }

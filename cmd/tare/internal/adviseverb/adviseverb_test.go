@@ -369,3 +369,20 @@ func TestPageWidths(t *testing.T) {
 	clitest.CheckPage(t, page(n, &service{Seen: []string{"process 7 takes 12.0 MiB (RSS)"}}, all),
 		"router: Gin", "now: chi", "Gin measured best", "no figure: speed of Echo", "64.0 MiB")
 }
+
+// TestPageLayers says once what covers the middlewares of which there is no figure.
+func TestPageLayers(t *testing.T) {
+	var out strings.Builder
+	c := Command{Need: []string{browsers}, HomeFlag: runs.HomeFlag{Dir: t.TempDir()}}
+	if err := c.Run(t.Context(), &cli.Terminal{Out: &out, Err: io.Discard, Width: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "tare run --quick weights"); n != 1 {
+		t.Errorf("%d lines name the study, want one:\n%s", n, &out)
+	}
+	for _, want := range []string{"recovery: recovery, ours on net/http; a panic must not end the process", "no figure: recovery, limits", "security fields, CORS: cost: `tare run"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &out)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package adviseverb
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +10,9 @@ import (
 // layers is the study of what middlewares cost. Its arms are named for what they do and
 // whose they are, such as cors-rs; -serve and -net are ours, on serve and on net/http.
 const layers = "weights"
+
+// layerPart begins the part of an advice on a middleware; its kind follows.
+const layerPart = "middleware: "
 
 // kinds are the middlewares that there is a choice of, with the need that asks for them;
 // "" is any service's.
@@ -39,7 +41,7 @@ func (a *adviser) middlewares(engine string) []Advice {
 		if k.need != "" && !a.needs.set[k.need] {
 			continue
 		}
-		adv := Advice{Part: "middleware: " + k.does, Reasons: []Reason{{Says: k.why}}}
+		adv := Advice{Part: layerPart + k.does, Reasons: []Reason{{Says: k.why}}}
 		a.lightest(&adv, implementations(s, k.kind, engine), m)
 		all = append(all, adv)
 	}
@@ -81,7 +83,7 @@ func (a *adviser) lightest(adv *Advice, arms []study.Arm, m *measured) {
 	}
 	adv.Choice = best.Title
 	if !found {
-		adv.Open = append(adv.Open, fmt.Sprintf("cost of %s%s", adv.Choice, a.evidence.remedy(layers)))
+		adv.Open = append(adv.Open, "cost"+a.evidence.remedy(layers))
 		return
 	}
 	for _, arm := range arms {
