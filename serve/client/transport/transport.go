@@ -127,6 +127,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if r.URL == nil || r.URL.Scheme != "http" && !secure || r.URL.Host == "" {
 		closeBody(r)
+		if r.URL != nil && r.URL.Scheme == "https" && t.TLS == nil {
+			return nil, errors.New("transport: the scheme https needs Options.TLS, such as new(tls.Config)")
+		}
 		return nil, errors.New("transport: want an absolute URL of the scheme http")
 	}
 	if err := valid(r); err != nil {

@@ -241,12 +241,13 @@ func TestBodies(t *testing.T) {
 func TestBadRequests(t *testing.T) {
 	tr := &transport.Transport{}
 	for want, change := range map[string]func(*http.Request){
-		"is not a method":       func(r *http.Request) { r.Method = "GET /x HTTP/1.1\r\n" },
-		"is not a host":         func(r *http.Request) { r.Host = "x\r\ny: z" },
-		"is not a target":       func(r *http.Request) { r.URL.RawQuery = "a HTTP/1.1\r\nx: y" },
-		"is not a field's name": func(r *http.Request) { r.Header["X y"] = []string{"1"} },
-		"that cannot be sent":   func(r *http.Request) { r.Header["X"] = []string{"a\r\nb: c"} },
-		"the scheme http":       func(r *http.Request) { r.URL.Scheme = "https" },
+		"is not a method":        func(r *http.Request) { r.Method = "GET /x HTTP/1.1\r\n" },
+		"is not a host":          func(r *http.Request) { r.Host = "x\r\ny: z" },
+		"is not a target":        func(r *http.Request) { r.URL.RawQuery = "a HTTP/1.1\r\nx: y" },
+		"is not a field's name":  func(r *http.Request) { r.Header["X y"] = []string{"1"} },
+		"that cannot be sent":    func(r *http.Request) { r.Header["X"] = []string{"a\r\nb: c"} },
+		"URL of the scheme http": func(r *http.Request) { r.URL.Scheme = "ftp" },
+		"needs Options.TLS":      func(r *http.Request) { r.URL.Scheme = "https" },
 		"reading the request's": func(r *http.Request) {
 			r.Method, r.ContentLength, r.Body = "PUT", 10, io.NopCloser(strings.NewReader("five"))
 		},
