@@ -578,3 +578,22 @@ func TestEarlyAnswer(t *testing.T) {
 		t.Errorf("two requests, and %d were passed on", n)
 	}
 }
+
+// TestShortTimeout has an attempt wait no longer than the transport's time, also while another may
+// follow: two of three upstreams never answer.
+func TestShortTimeout(t *testing.T) {
+	stalled := make(chan struct{})
+	defer close(stalled)
+	stalls := func() string { return bad(t, new(runs), func(net.Conn) { <-stalled }) }
+	url, _ := front(t, proxy.Options{Transport: proxy.NewTransport(100 * time.Millisecond)}, proxy.PoolOptions{Balance: proxy.RoundRobin},
+		stalls(), stalls(), upstream(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "done") }))
+	began := time.Now()
+	for range 3 {
+		if _, text := ask(t, must(http.NewRequest("GET", url, nil))); text != "done" {
+			t.Errorf("got %q", text)
+		}
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("three requests took %v, want 100 ms for each attempt that fails", took)
+	}
+}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -42,10 +43,10 @@ func newChecks(o PoolOptions) (*checks, error) {
 	case c.Interval < 0 || c.Timeout < 0 || c.Fall < 0 || c.Rise < 0:
 		return nil, fmt.Errorf("proxy: Check has a negative number: Interval %s, Timeout %s, Fall %d, Rise %d", c.Interval, c.Timeout, c.Fall, c.Rise)
 	}
-	c.Interval = orDefault(c.Interval, 5*time.Second)
-	c.Timeout = orDefault(c.Timeout, 2*time.Second)
-	c.Fall = orDefault(c.Fall, 3)
-	c.Rise = orDefault(c.Rise, 2)
+	c.Interval = cmp.Or(c.Interval, 5*time.Second)
+	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
+	c.Fall = cmp.Or(c.Fall, 3)
+	c.Rise = cmp.Or(c.Rise, 2)
 	t := newSecure(headerTimeout)
 	if o.Scheme == UnencryptedHTTP2 {
 		t = NewUnencryptedHTTP2(0)

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -131,9 +132,9 @@ type member struct {
 
 // NewPool returns a pool, or an error that says which option is wrong. Close ends it.
 func NewPool(o PoolOptions) (*Pool, error) {
-	o.Scheme = orDefault(o.Scheme, "http")
-	o.Balance = orDefault(o.Balance, LeastRequests)
-	o.Panic = orDefault(o.Panic, half)
+	o.Scheme = cmp.Or(o.Scheme, "http")
+	o.Balance = cmp.Or(o.Balance, LeastRequests)
+	o.Panic = cmp.Or(o.Panic, half)
 	if o.Key == nil {
 		o.Key = ByClient
 	}
@@ -197,7 +198,7 @@ func (p *Pool) Set(servers []Server) error {
 		}
 		stay[s.Address] = true
 		now.members = append(now.members, m)
-		w := orDefault(s.Weight, 1)
+		w := cmp.Or(s.Weight, 1)
 		if s.Drain {
 			w = 0
 		}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -36,7 +37,8 @@ type Options struct {
 	// Attempts is to how many upstreams a request is sent at most. 0: 3.
 	Attempts int
 	// TryTimeout is how long an attempt waits for the answer's header if another one may
-	// follow, once it has a connection of those that the transport bounds. 0: 5 s; negative: as long as the transport.
+	// follow, once it has a connection of those that the transport bounds. 0: 5 s; negative: as
+	// long as the transport, whose own time it does not exceed.
 	TryTimeout time.Duration
 	// Pause is how long an answer may pause amid its body, streams too, before its upstream has
 	// failed and the client sees the answer break off. 0: as long as the client waits.
@@ -117,10 +119,10 @@ func New(o Options) (*Handler, error) {
 	case strings.ContainsFunc(o.Name, func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`,;()"\`, c) }):
 		return nil, fmt.Errorf("proxy: Options.Name is %q; set a word such as edge-1", o.Name)
 	}
-	o.Attempts = orDefault(o.Attempts, defaultAttempts)
-	o.TryTimeout = orDefault(o.TryTimeout, defaultTryTimeout)
-	o.Budget = orDefault(o.Budget, defaultBudget)
-	o.Replay = orDefault(o.Replay, defaultReplay)
+	o.Attempts = cmp.Or(o.Attempts, defaultAttempts)
+	o.TryTimeout = cmp.Or(o.TryTimeout, defaultTryTimeout)
+	o.Budget = cmp.Or(o.Budget, defaultBudget)
+	o.Replay = cmp.Or(o.Replay, defaultReplay)
 	if o.Name == "" {
 		o.Name = fmt.Sprintf("tare-%08x", rand.Uint32())
 	}
@@ -133,9 +135,12 @@ func New(o Options) (*Handler, error) {
 			o.Transport = NewUnencryptedHTTP2(0)
 		}
 	}
+	ours, is := o.Transport.(*transport.Transport)
+	if is && ours.HeaderTimeout > 0 {
+		o.TryTimeout = min(o.TryTimeout, ours.HeaderTimeout)
+	}
 	h := &Handler{o: o, fields: fields.Proxy{Name: o.Name, Trusted: o.Trusted, Forwarded: o.Forwarded, Upgrades: o.Upgrades}}
 	h.fields.Complete()
-	ours, is := o.Transport.(*transport.Transport)
 	h.hinted = is && o.Pool.o.Scheme == "http" && !ours.UnencryptedHTTP2
 	h.queues = is && ours.Conns > 0
 	if is && ours.Warm > 0 {
@@ -146,19 +151,12 @@ func New(o Options) (*Handler, error) {
 	return h, nil
 }
 
-func orDefault[T comparable](v, otherwise T) T {
-	if v == *new(T) {
-		return otherwise
-	}
-	return v
-}
-
 // NewTransport returns a transport for proxies: package transport, and for upstreams by HTTP/2
 // client.NewTransport, but that bodies stay as they are, as many connections are opened
 // as there are requests, and no proxy of the environment is used. An answer's header has
 // that long to come. 0: 60 s.
 func NewTransport(header time.Duration) *transport.Transport {
-	header = orDefault(header, headerTimeout)
+	header = cmp.Or(header, headerTimeout)
 	return &transport.Transport{Options: transport.Options{HeaderTimeout: header, Idle: idleConns, TLS: new(tls.Config), Other: newSecure(header)}}
 }
 
@@ -166,7 +164,7 @@ func NewTransport(header time.Duration) *transport.Transport {
 // many that speak gRPC do. It is the standard library's. An answer's header has that long
 // to come, counted from the end of the request. 0: 60 s.
 func NewUnencryptedHTTP2(header time.Duration) *http.Transport {
-	t := newSecure(orDefault(header, headerTimeout))
+	t := newSecure(cmp.Or(header, headerTimeout))
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetUnencryptedHTTP2(true)
 	return t
