@@ -59,9 +59,9 @@ func newEntry(u Upstream, f *File) (*entry, error) {
 // certificates of addresses are rare.
 func (u *Upstream) readTrust(v tree.Value) {
 	k := v.Object("name", "ca", "certificate", "key")
-	name := k["name"].Text("a host that the servers' certificates have", isHost)
-	ca := k["ca"].Text("a file of certificates in PEM", notEmpty)
-	certificate, key := k["certificate"].Text("a file in PEM", notEmpty), k["key"].Text("a file in PEM", notEmpty)
+	name := k["name"].Text("a host that the servers' certificates have", tree.IsHost)
+	ca := k["ca"].Text("a file of certificates in PEM", tree.NotEmpty)
+	certificate, key := k["certificate"].Text("a file in PEM", tree.NotEmpty), k["key"].Text("a file in PEM", tree.NotEmpty)
 	if v.Is && u.Scheme != "https" {
 		v.Wrong("is for scheme: https")
 	}

@@ -133,7 +133,7 @@ func readFile(top tree.Value) *File {
 	var r guardReader
 	k := top.Object("listen!", "name", "trusted", "forwarded", "grace", "linger", "access_log", "admin", "regions", "connect", "middlewares", "guards", "upstreams", "routes!")
 	f := &File{Forwarded: k["forwarded"].Boolean(), Upstreams: map[string]Upstream{}}
-	f.Name = k["name"].Text("a word such as edge-1", isToken)
+	f.Name = k["name"].Text("a word such as edge-1", tree.IsToken)
 	f.Grace = k["grace"].Duration(0, time.Hour)
 	if !k["grace"].Is {
 		f.Grace = defaultGrace
@@ -144,8 +144,8 @@ func readFile(top tree.Value) *File {
 	}
 	f.Regions = readRegions(k["regions"])
 	f.Connect = k["connect"].Texts("host:port, such as db.internal:5432", isAddress)
-	f.AccessLog = k["access_log"].Text("a file", notEmpty)
-	f.Admin = k["admin"].Text("a path for a Unix socket, or none", notEmpty)
+	f.AccessLog = k["access_log"].Text("a file", tree.NotEmpty)
+	f.Admin = k["admin"].Text("a path for a Unix socket, or none", tree.NotEmpty)
 	if f.Admin == "none" {
 		f.Admin, f.NoAdmin = "", true
 	}
@@ -192,8 +192,8 @@ func readListener(v tree.Value) Listener {
 		Address: k["address"].Text("host:port, such as 127.0.0.1:8080 or :8080", func(s string) bool {
 			return proxy.CheckAddress("host"+s) == nil && s[0] == ':' || proxy.CheckAddress(s) == nil
 		}),
-		Certificate: k["certificate"].Text("a file", notEmpty),
-		Key:         k["key"].Text("a file", notEmpty),
+		Certificate: k["certificate"].Text("a file", tree.NotEmpty),
+		Key:         k["key"].Text("a file", tree.NotEmpty),
 		Redirect:    k["redirect"].Text("https, or https with a port such as https:8443", isRedirect),
 	}
 	if (l.Certificate == "") != (l.Key == "") && len(v.Problems()) == 0 {
@@ -213,11 +213,11 @@ func readUpstream(v tree.Value) Upstream {
 		"attempts", "try_timeout", "timeout", "pause", "budget", "slow_start", "hedge", "fallback", "connections")
 	u := Upstream{
 		Scheme:     tree.OneOf(k["scheme"], "http", "https", proxy.UnencryptedHTTP2),
-		Zone:       k["zone"].Text("a name", notEmpty),
+		Zone:       k["zone"].Text("a name", tree.NotEmpty),
 		SlowStart:  k["slow_start"].Duration(time.Millisecond, time.Hour),
 		Hedge:      k["hedge"].Duration(time.Millisecond, time.Hour),
 		Balance:    tree.OneOf(k["balance"], proxy.LeastRequests, proxy.RoundRobin, proxy.PeakEWMA, proxy.ConsistentHash),
-		Host:       k["host"].Text("a host", isHost),
+		Host:       k["host"].Text("a host", tree.IsHost),
 		Panic:      k["panic"].Percent(),
 		Attempts:   k["attempts"].Integer(1, 100),
 		TryTimeout: k["try_timeout"].Duration(0, time.Hour),
@@ -234,7 +234,7 @@ func readUpstream(v tree.Value) Upstream {
 		k["slow_start"].Wrong("does not go with balance: consistent_hash, whose keys stay with their server")
 	}
 	key := k["key"].Object("header", "cookie")
-	u.KeyHeader, u.KeyCookie = key["header"].Text("a field's name", isToken), key["cookie"].Text("a cookie's name", isToken)
+	u.KeyHeader, u.KeyCookie = key["header"].Text("a field's name", tree.IsToken), key["cookie"].Text("a cookie's name", tree.IsToken)
 	if k["key"].Is && (u.Balance != proxy.ConsistentHash || (u.KeyHeader == "") == (u.KeyCookie == "")) {
 		k["key"].Wrong("is for balance: consistent_hash, and has a header or a cookie; without it the client's address is the key")
 	}
@@ -242,7 +242,7 @@ func readUpstream(v tree.Value) Upstream {
 	u.readConnections(k["connections"])
 	fallback := k["fallback"].Object("status!", "type", "body")
 	u.FallbackStatus = fallback["status"].Integer(200, 599)
-	u.FallbackType = fallback["type"].Text("a media type such as application/json", isFieldValue)
+	u.FallbackType = fallback["type"].Text("a media type such as application/json", tree.IsFieldValue)
 	u.FallbackBody = fallback["body"].Text("a text", func(string) bool { return true })
 	return u
 }
@@ -266,7 +266,7 @@ func (u *Upstream) readServers(v tree.Value, k map[string]tree.Value) {
 	}
 	d := k["dns"].Object("name!", "port", "resolver")
 	dns := discover.DNS{
-		Name:   d["name"].Text("a name such as shop.internal, or of SRV records such as _http._tcp.shop.internal", isHost),
+		Name:   d["name"].Text("a name such as shop.internal, or of SRV records such as _http._tcp.shop.internal", tree.IsHost),
 		Port:   uint16(d["port"].Integer(1, 65535)),
 		Server: d["resolver"].Text("host:port of a DNS server", isAddress),
 	}
@@ -278,20 +278,13 @@ func (u *Upstream) readServers(v tree.Value, k map[string]tree.Value) {
 	}
 	c := k["kubernetes"].Object("service!", "namespace", "port", "api", "account")
 	s := kube.Service{
-		Name: c["service"].Text("a service's name", isLabel), Namespace: c["namespace"].Text("a namespace", isLabel),
-		Port: c["port"].Text("the name of a port", isLabel), API: c["api"].Text("the API server's URL, by https", func(s string) bool { return strings.HasPrefix(s, "https://") }),
-		Account: c["account"].Text("a folder with token, ca.crt and namespace", notEmpty),
+		Name: c["service"].Text("a service's name", tree.IsLabel), Namespace: c["namespace"].Text("a namespace", tree.IsLabel),
+		Port: c["port"].Text("the name of a port", tree.IsLabel), API: c["api"].Text("the API server's URL, by https", func(s string) bool { return strings.HasPrefix(s, "https://") }),
+		Account: c["account"].Text("a folder with token, ca.crt and namespace", tree.NotEmpty),
 	}
 	if s.Name != "" {
 		u.Kubernetes = &s
 	}
-}
-
-// isLabel reports whether s is a name as Kubernetes has them.
-func isLabel(s string) bool {
-	return s != "" && len(s) <= 253 && !strings.ContainsFunc(s, func(c rune) bool {
-		return c != '-' && c != '.' && (c < '0' || c > '9') && (c < 'a' || c > 'z')
-	})
 }
 
 // isRedirect reports whether s is https, or that and a port.
@@ -317,9 +310,9 @@ func (u *Upstream) readHealth(eject, check tree.Value) {
 	u.MostOut = k["most"].Percent()
 	k = check.Object("path", "grpc", "host", "interval", "timeout", "fall", "rise")
 	u.Check = proxy.Check{
-		Path:     k["path"].Text("a path that begins with /", isPath),
+		Path:     k["path"].Text("a path that begins with /", tree.IsPath),
 		GRPC:     k["grpc"].Boolean(),
-		Host:     k["host"].Text("a host", isHost),
+		Host:     k["host"].Text("a host", tree.IsHost),
 		Interval: k["interval"].Duration(10*time.Millisecond, time.Hour),
 		Timeout:  k["timeout"].Duration(time.Millisecond, time.Hour),
 		Fall:     k["fall"].Integer(1, 1000),
@@ -361,7 +354,7 @@ func readServer(v tree.Value, others []proxy.Server) proxy.Server {
 	k := v.Object("address!", "weight", "zone")
 	s := proxy.Server{
 		Address: k["address"].Text("host:port, such as 10.0.0.7:8080", isAddress),
-		Zone:    k["zone"].Text("a name", notEmpty),
+		Zone:    k["zone"].Text("a name", tree.NotEmpty),
 		Weight:  k["weight"].Integer(0, mostWeight),
 	}
 	s.Drain = k["weight"].Is && s.Weight == 0
@@ -379,16 +372,16 @@ func readServer(v tree.Value, others []proxy.Server) proxy.Server {
 func readRoute(v tree.Value, upstreams map[string]Upstream, guards map[string][]Guard) Route {
 	k := v.Object("host", "path!", "method", "header", "cookie", "region", "strip", "prepend", "upstream", "split", "redirect", "guard", "shadow")
 	r := Route{
-		Host:  routing.PlainHost(k["host"].Text("a host", isHost)),
-		Path:  k["path"].Text("a pattern that begins with /, such as /api/ or /users/{id}", isPath),
-		Strip: k["strip"].Text("a path that begins with / and does not end with one", func(s string) bool { return isPath(s) && !strings.HasSuffix(s, "/") }),
+		Host:  routing.PlainHost(k["host"].Text("a host", tree.IsHost)),
+		Path:  k["path"].Text("a pattern that begins with /, such as /api/ or /users/{id}", tree.IsPath),
+		Strip: k["strip"].Text("a path that begins with / and does not end with one", func(s string) bool { return tree.IsPath(s) && !strings.HasSuffix(s, "/") }),
 		Prepend: k["prepend"].Text("a path that begins with / and does not end with one, without what is to be escaped", func(s string) bool {
-			return isPath(s) && !strings.HasSuffix(s, "/") && (&url.URL{Path: s}).EscapedPath() == s
+			return tree.IsPath(s) && !strings.HasSuffix(s, "/") && (&url.URL{Path: s}).EscapedPath() == s
 		}),
 		Fields: routing.Fields{Header: readFields(k["header"]), Cookie: readFields(k["cookie"]), Regions: readRegionNames(k["region"])},
 	}
 	for _, m := range k["method"].List() {
-		r.Methods = append(r.Methods, m.Text("a method in capitals, such as POST", func(s string) bool { return isToken(s) && strings.ToUpper(s) == s && s != http.MethodConnect }))
+		r.Methods = append(r.Methods, m.Text("a method in capitals, such as POST", func(s string) bool { return tree.IsToken(s) && strings.ToUpper(s) == s && s != http.MethodConnect }))
 	}
 	r.guards = guards[k["guard"].Text("the name of one of guards", func(s string) bool { _, ok := guards[s]; return ok })]
 	known := func(v tree.Value) string {
@@ -427,7 +420,7 @@ func readRoute(v tree.Value, upstreams map[string]Upstream, guards map[string][]
 	to := k["redirect"].Object("to!", "status")
 	r.Location = to["to"].Text("a path or a URL", func(s string) bool {
 		u, err := url.Parse(s)
-		return err == nil && s != "" && isFieldValue(s) && (u.Host != "" || isPath(s))
+		return err == nil && s != "" && tree.IsFieldValue(s) && (u.Host != "" || tree.IsPath(s))
 	})
 	if r.Status = to["status"].Integer(300, 308); r.Status == 0 {
 		r.Status = http.StatusFound
@@ -446,25 +439,6 @@ func readFields(v tree.Value) map[string]string {
 		all[name] = values[i].Text(`a text (numbers in quotes), or "*" for any value`, func(s string) bool { return s != "" })
 	}
 	return all
-}
-
-func notEmpty(s string) bool { return s != "" && !strings.Contains(s, "\x00") }
-
-func isFieldValue(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' || c == 0x7f })
-}
-
-func isPath(s string) bool {
-	return strings.HasPrefix(s, "/") && isFieldValue(s) && !strings.ContainsAny(s, "?# ")
-}
-
-func isHost(s string) bool { return isFieldValue(s) && !strings.ContainsAny(s, "/@?# ,") }
-
-// isToken reports whether s is one of RFC 9110, section 5.6.2.
-func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
-		return c <= ' ' || c >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
-	})
 }
 
 // pool returns the options of the pool.

@@ -138,7 +138,7 @@ func trusting(trusted []netip.Prefix) []Guard {
 // readRequestID has the identifier be sent on, too.
 func readRequestID(v tree.Value) build {
 	k := v.Object("header", "distrust")
-	o := requestid.Options{Header: k["header"].Text("a field's name", isToken), Distrust: k["distrust"].Boolean()}
+	o := requestid.Options{Header: k["header"].Text("a field's name", tree.IsToken), Distrust: k["distrust"].Boolean()}
 	return func() (func(http.Handler) http.Handler, error) {
 		wrap := requestid.New(o)
 		field := http.CanonicalHeaderKey(cmp.Or(o.Header, "X-Request-Id"))
@@ -160,7 +160,7 @@ func (h *identified) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func readSecure(v tree.Value) build {
 	k := v.Object("policy", "frame", "referrer", "resource", "opener", "permissions", "hsts", "subdomains", "behind_tls")
 	text := func(name string) string {
-		return k[name].Text("a field's value", isFieldValue)
+		return k[name].Text("a field's value", tree.IsFieldValue)
 	}
 	o := secure.Options{
 		Policy: text("policy"), Frame: text("frame"), Referrer: text("referrer"), Resource: text("resource"), Opener: text("opener"),
@@ -175,7 +175,7 @@ func readSecure(v tree.Value) build {
 
 func readCORS(v tree.Value) build {
 	k := v.Object("origins!", "methods", "headers", "expose", "credentials", "max_age", "insecure")
-	texts := func(name string) []string { return k[name].Texts("a text", isFieldValue) }
+	texts := func(name string) []string { return k[name].Texts("a text", tree.IsFieldValue) }
 	o := cors.Options{
 		Origins: texts("origins"), Methods: texts("methods"), Headers: texts("headers"), Expose: texts("expose"),
 		Credentials: k["credentials"].Boolean(), MaxAge: k["max_age"].Duration(0, 24*time.Hour), Insecure: k["insecure"].Boolean(),
@@ -186,7 +186,7 @@ func readCORS(v tree.Value) build {
 func readIPFilter(v tree.Value) build {
 	k := v.Object("allow", "deny", "allow_file", "deny_file")
 	o := ipfilter.Options{Allow: k["allow"].Prefixes(), Deny: k["deny"].Prefixes()}
-	allow, deny := k["allow_file"].Text("a file of addresses", notEmpty), k["deny_file"].Text("a file of addresses", notEmpty)
+	allow, deny := k["allow_file"].Text("a file of addresses", tree.NotEmpty), k["deny_file"].Text("a file of addresses", tree.NotEmpty)
 	if len(o.Allow)+len(o.Deny) == 0 && allow+deny == "" {
 		v.Wrong("want one of allow, deny, allow_file and deny_file")
 	}
@@ -251,7 +251,7 @@ func readRateLimit(v tree.Value) build {
 	k := v.Object("requests!", "per", "burst", "header", "announce")
 	law := ratelimit.GCRA{Rate: k["requests"].Integer(1, 1_000_000), Per: k["per"].Duration(time.Millisecond, 24*time.Hour), Burst: k["burst"].Integer(1, 1_000_000)}
 	o := ratelimit.Options{Law: law, Announce: k["announce"].Boolean()}
-	if name := k["header"].Text("a field's name", isToken); name != "" {
+	if name := k["header"].Text("a field's name", tree.IsToken); name != "" {
 		o.Key = ratelimit.ByHeader(name)
 	}
 	return func() (func(http.Handler) http.Handler, error) {
@@ -272,12 +272,12 @@ func readTimeout(v tree.Value) build {
 func readJWT(v tree.Value) build {
 	k := v.Object("jwks", "algorithm", "secret_file", "public_key_file", "issuer", "audience", "leeway", "optional")
 	o := jwt.Options{
-		Issuer: k["issuer"].Text("a text", notEmpty), Audience: k["audience"].Texts("a text", notEmpty),
+		Issuer: k["issuer"].Text("a text", tree.NotEmpty), Audience: k["audience"].Texts("a text", tree.NotEmpty),
 		Leeway: k["leeway"].Duration(0, time.Hour), Optional: k["optional"].Boolean(),
 	}
-	url := k["jwks"].Text("the URL of a key set, by https", notEmpty)
-	key := jwt.Key{Algorithm: k["algorithm"].Text("an algorithm such as HS256, RS256, ES256 or EdDSA", isToken)}
-	secret, public := k["secret_file"].Text("a file", notEmpty), k["public_key_file"].Text("a file with a public key in PEM", notEmpty)
+	url := k["jwks"].Text("the URL of a key set, by https", tree.NotEmpty)
+	key := jwt.Key{Algorithm: k["algorithm"].Text("an algorithm such as HS256, RS256, ES256 or EdDSA", tree.IsToken)}
+	secret, public := k["secret_file"].Text("a file", tree.NotEmpty), k["public_key_file"].Text("a file with a public key in PEM", tree.NotEmpty)
 	ways := 0
 	for _, way := range []string{url, secret, public} {
 		if way != "" {
@@ -307,7 +307,7 @@ func readJWT(v tree.Value) build {
 
 func readBasicAuth(v tree.Value) build {
 	k := v.Object("users!", "realm")
-	o := basicauth.Options{Users: readFields(k["users"]), Realm: k["realm"].Text("a text", isFieldValue)}
+	o := basicauth.Options{Users: readFields(k["users"]), Realm: k["realm"].Text("a text", tree.IsFieldValue)}
 	return func() (func(http.Handler) http.Handler, error) {
 		verifier, err := basicauth.New(o)
 		if err != nil {
@@ -319,7 +319,7 @@ func readBasicAuth(v tree.Value) build {
 
 func readAPIKey(v tree.Value) build {
 	k := v.Object("keys!", "header")
-	o := apikey.Options{Keys: map[string]string{}, Header: k["header"].Text("a field's name", isToken)}
+	o := apikey.Options{Keys: map[string]string{}, Header: k["header"].Text("a field's name", tree.IsToken)}
 	for name, hash := range readFields(k["keys"]) {
 		o.Keys[hash] = name
 	}

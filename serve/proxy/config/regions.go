@@ -27,7 +27,7 @@ const defaultField = "country.iso_code"
 func readRegions(v tree.Value) Regions {
 	k := v.Object("database!", "field")
 	r := Regions{
-		Database: k["database"].Text("a file such as GeoLite2-Country.mmdb", notEmpty),
+		Database: k["database"].Text("a file such as GeoLite2-Country.mmdb", tree.NotEmpty),
 		Field: k["field"].Text("names with dots between, such as continent.code or subdivisions.0.iso_code", func(s string) bool {
 			return !slices.Contains(strings.Split(s, "."), "")
 		}),
@@ -40,7 +40,7 @@ func readRegions(v tree.Value) Regions {
 
 // readRegionNames returns the regions that a route is for.
 func readRegionNames(v tree.Value) []string {
-	names := v.Texts("a region as the database has it, such as DE", notEmpty)
+	names := v.Texts("a region as the database has it, such as DE", tree.NotEmpty)
 	if v.Is && len(names) == 0 {
 		v.Wrong("want at least one region, or no key region")
 	}

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -34,6 +35,9 @@ type Site struct {
 	// Metrics counts and times requests by their routes. Nil: nobody does. It is to be set
 	// before the first file is taken.
 	Metrics *metrics.Metrics
+	// Journal logs the requests of files that name an access log. Nil: nobody does. It is to be
+	// set before the first file is taken.
+	Journal func(http.Handler) http.Handler
 
 	serving atomic.Pointer[serving]
 	tunnels atomic.Int64 // of CONNECT
@@ -89,15 +93,16 @@ func (s *Site) Take(f *File) error {
 		e.find(name, s.Log)
 	}
 	layers, shadows := map[string]chain.Layer{}, map[string]*shadow.Shadow{}
+	around := s.around(f, layers)
 	h, err := f.handler(func(r Route) (http.Handler, error) {
 		r.guards = s.share(r.guards, layers)
 		return r.handler(next, shadows)
-	}, s.around(f, layers), &s.tunnels)
+	}, around, &s.tunnels)
 	if err != nil {
 		closeAll(fresh)
 		return err
 	}
-	if s.Metrics != nil && len(f.guards) == 0 {
+	if s.Metrics != nil && len(around) == 0 {
 		h = s.Metrics.Middleware(h)
 	}
 	for name, e := range next {
@@ -129,10 +134,18 @@ func (s *Site) keeps(old *entry, u Upstream, f *File) bool {
 	return reflect.DeepEqual(old.u, u) && s.file.Name == f.Name && s.file.Forwarded == f.Forwarded && reflect.DeepEqual(s.file.Trusted, f.Trusted)
 }
 
-// around are the middlewares before all routes of a file. Requests are counted within their
-// chain, which hides routes from what stands before it on net/http.
+// around are the middlewares before all routes of a file. Requests are counted and logged within
+// their chain, which hides routes and its values from what stands before it on net/http. The log
+// stands behind what knows the client and the request's identifier.
 func (s *Site) around(f *File, noted map[string]chain.Layer) []Guard {
 	all := s.share(f.guards, noted)
+	if s.Journal != nil && f.AccessLog != "" {
+		n := min(len(f.Trusted), 1)
+		if n < len(all) && strings.HasPrefix(all[n].key, "middlewares requestid ") {
+			n++
+		}
+		all = slices.Insert(all, n, Guard{layer: chain.Layer{Wrap: s.Journal}})
+	}
 	if s.Metrics != nil && len(all) > 0 {
 		all = slices.Insert(all, 0, Guard{layer: chain.Layer{Wrap: s.Metrics.Middleware}})
 	}

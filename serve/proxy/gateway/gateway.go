@@ -29,7 +29,7 @@ import (
 type gateway struct {
 	site    config.Site
 	file    *config.File
-	journal atomic.Pointer[journal] // answers requests
+	journal atomic.Pointer[journal] // logs requests
 	retired []*journal              // before it, which may be open yet
 	admin   *admin                  // nil: none
 	servers map[string]*server      // by address
@@ -60,6 +60,7 @@ func newGateway(replaces string) (*gateway, error) {
 	g := &gateway{servers: map[string]*server{}, failed: make(chan error, 1), replaces: replaces, words: make(chan word)}
 	g.site.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	g.site.Regions = new(opener).open
+	g.site.Journal = func(next http.Handler) http.Handler { return &logged{g, next} }
 	var err error
 	if g.site.Metrics, err = metrics.New(metrics.Options{}); err != nil {
 		return nil, err
@@ -103,11 +104,6 @@ func (o *opener) open(from config.Regions) (config.RegionFinder, error) {
 
 func (g *gateway) addresses() []string { return slices.Sorted(maps.Keys(g.servers)) }
 
-// ServeHTTP answers by the file that was taken last.
-func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	g.journal.Load().ServeHTTP(w, r)
-}
-
 // take has the gateway serve what a file says. With an error all stays as it was.
 func (g *gateway) take(data []byte) error {
 	f, err := config.Parse(data)
@@ -119,7 +115,7 @@ func (g *gateway) take(data []byte) error {
 		return err
 	}
 	was := g.journal.Load()
-	j, err := openJournal(f.AccessLog, &g.site, was)
+	j, err := openJournal(f.AccessLog, was)
 	if err != nil {
 		return err
 	}
@@ -266,10 +262,10 @@ func (g *gateway) newServer(l net.Listener, as config.Listener) *server {
 	s.Handler = &tunnel.Extended{Next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tunnel.Last(w, r)
 		if to := *s.redirect.Load(); to != "" {
-			redirect(w, r, to)
+			(&logged{g, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { redirect(w, r, to) })}).ServeHTTP(w, r)
 			return
 		}
-		g.ServeHTTP(w, r)
+		g.site.ServeHTTP(w, r)
 	})}
 	s.Lenient.Connect = true // the file says where it may lead
 	if as.H2C {

@@ -446,6 +446,59 @@ func TestLogOfLongRequests(t *testing.T) {
 	}
 }
 
+// TestLog has lines be alike by both versions of HTTP, name the client that a trusted proxy does,
+// and be there for redirects and refused requests too.
+func TestLog(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	at, plain, path := freeAddress(t), freeAddress(t), filepath.Join(t.TempDir(), "log")
+	text := file(fmt.Sprintf(`[{"address": %q, "h2c": true}, {"address": %q, "redirect": "https"}]`, at, plain), s.Listener.Addr().String())
+	g := run(t)
+	if got := g.give(t, strings.Replace(text, "{", fmt.Sprintf(`{"access_log": %q, "trusted": ["127.0.0.0/8"],
+		"middlewares": [{"requestid": {}}, {"ipfilter": {"deny": ["203.0.113.0/24"]}}], `, path), 1)); len(got.Problems) > 0 {
+		t.Fatalf("got %+v", got)
+	}
+	get := func(url, client string, h2 bool) {
+		protocols := new(http.Protocols)
+		protocols.SetHTTP1(!h2)
+		protocols.SetUnencryptedHTTP2(h2)
+		transport := &http.Transport{Protocols: protocols}
+		defer transport.CloseIdleConnections()
+		r, err := http.NewRequest("GET", url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Forwarded-For", client)
+		r.Header.Set("X-Request-Id", "id-7")
+		res, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	for _, h2 := range []bool{false, true} {
+		get("http://"+at+"/a", "198.51.100.7", h2)
+		get("http://"+at+"/b", "203.0.113.7", h2)
+	}
+	get("http://"+plain+"/c", "198.51.100.7", false)
+	g.end(t)
+	lines, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"id":"id-7","client":"198.51.100.7","method":"GET","host":"` + at + `","target":"/a","route":"/","proto":"HTTP/1.1","status":200`,
+		`"id":"id-7","client":"203.0.113.7","method":"GET","host":"` + at + `","target":"/b","proto":"HTTP/1.1","status":403`,
+		`"id":"id-7","client":"198.51.100.7","method":"GET","host":"` + at + `","target":"/a","route":"/","proto":"HTTP/2.0","status":200`,
+		`"id":"id-7","client":"203.0.113.7","method":"GET","host":"` + at + `","target":"/b","proto":"HTTP/2.0","status":403`,
+		`"client":"127.0.0.1","method":"GET","host":"` + plain + `","target":"/c","proto":"HTTP/1.1","status":308`,
+	} {
+		if !strings.Contains(string(lines), want) {
+			t.Errorf("want %s in\n%s", want, lines)
+		}
+	}
+}
+
 // ask asks an admin end point.
 func ask(t *testing.T, socket, method, target string) (int, string) {
 	t.Helper()

@@ -13,25 +13,24 @@ import (
 	"github.com/tarehq/tare/serve/proxy/config"
 )
 
-// journal answers requests, and writes a line for each if the file names an access log.
+// journal is the access log that a file names, if it names one.
 type journal struct {
-	answers http.Handler
-	path    string
-	file    *os.File // nil: none
-	log     *accesslog.Log
-	begun   atomic.Int64 // requests whose lines are not written yet
-	ending  sync.Once
-	closed  atomic.Bool
+	path   string
+	file   *os.File // nil: none
+	log    *accesslog.Log
+	begun  atomic.Int64 // requests whose lines are not written yet
+	ending sync.Once
+	closed atomic.Bool
 }
 
-// openJournal opens the log at a path for what h answers. It is the one that was there, unless
-// that was moved away: then it is let go.
-func openJournal(path string, h http.Handler, was *journal) (*journal, error) {
+// openJournal opens the log at a path. It is the one that was there, unless that was moved away:
+// then it is let go.
+func openJournal(path string, was *journal) (*journal, error) {
 	if was != nil && was.path == path && was.stays() {
 		return was, nil
 	}
 	if path == "" {
-		return &journal{answers: h}, nil
+		return &journal{}, nil
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {
@@ -42,7 +41,7 @@ func openJournal(path string, h http.Handler, was *journal) (*journal, error) {
 		f.Close()
 		return nil, err
 	}
-	return &journal{answers: log.Middleware(h), path: path, file: f, log: log}, nil
+	return &journal{path: path, file: f, log: log}, nil
 }
 
 // stays reports whether the path still leads to the file.
@@ -55,14 +54,21 @@ func (j *journal) stays() bool {
 	return err == nil && lost == nil && os.SameFile(open, there)
 }
 
-func (j *journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// logged writes a line for each request by the journal that there is.
+type logged struct {
+	g    *gateway
+	next http.Handler
+}
+
+func (l *logged) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	j := l.g.journal.Load()
 	if j.file == nil {
-		j.answers.ServeHTTP(w, r)
+		l.next.ServeHTTP(w, r)
 		return
 	}
 	j.begun.Add(1)
 	defer j.begun.Add(-1)
-	j.answers.ServeHTTP(w, r)
+	j.log.Middleware(l.next).ServeHTTP(w, r)
 }
 
 // retire has a journal be closed once the requests that have begun by it, WebSockets among them,
