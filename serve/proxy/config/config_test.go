@@ -66,6 +66,7 @@ func TestProblems(t *testing.T) {
 				"routes[0].upstream: got \"b\"; want the name of one of upstreams"},
 		{`{` + rest + `"routes": [{"path": "/"}]}`, "routes[0]: want one of upstream, split and redirect"},
 		{`{` + rest + `"routes": [{"path": "/", "upstream": "a", "redirect": {"to": "/x"}}]}`, "routes[0]: want one of upstream, split and redirect"},
+		{`{` + rest + `"routes": [{"path": "/", "redirect": {"to": "/", "keep": true}}]}`, "routes[0].redirect.to: with keep: true the request's path and query follow, so want no / at its end, no ? and no #"},
 		{`{` + rest + `"routes": [{"path": "/{x", "upstream": "a"}]}`, "routes[0].path: parsing"},
 		{`{` + rest + `"routes": [{"path": "/a", "upstream": "a"}, {"path": "/a", "upstream": "a", "header": {"X": "1"}}]}`, "routes[1].path: an earlier route takes all requests for /a"},
 		{`{` + rest + `"routes": [{"path": "/{x}/b", "upstream": "a"}, {"path": "/b/{y}", "upstream": "a"}]}`, `routes[1].path: pattern "/b/{y}" (routes[1]) conflicts with "/{x}/b" (routes[0])`},
@@ -178,6 +179,7 @@ func TestRoutes(t *testing.T) {
 			{"path": "/docs/", "prepend": "/pages", "upstream": "b"},
 			{"path": "/old", "redirect": {"to": "/new", "status": 301}},
 			{"path": "/gone", "redirect": {"to": "https://x.example/"}},
+			{"path": "/moved/", "strip": "/moved", "redirect": {"to": "https://x.example/new", "status": 308, "keep": true}},
 			{"path": "/split", "split": [{"upstream": "a", "weight": 1}, {"upstream": "b", "weight": 0}]}
 		]}`))
 	if err != nil {
@@ -209,6 +211,7 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/docs/x?y", nil, 200, "b /pages/docs/x?y"},
 		{"GET", "/old", nil, 301, "/new"},
 		{"GET", "/gone", nil, 302, "https://x.example/"},
+		{"GET", "/moved/a%2Fb?c=d", nil, 308, "https://x.example/new/a%2Fb?c=d"},
 		{"GET", "/split", nil, 200, "a /split"},
 		{"GET", "/api/%2e%2e/x", nil, 400, "the path has . or .. as a segment, escaped or followed by a parameter\n"},
 	} {

@@ -86,10 +86,9 @@ type Route struct {
 	Strip      string         // is taken off the path
 	Prepend    string         // is put before what is left
 	Split      []Share
-	Location   string // where to redirect, if there is no upstream
-	Status     int
-	Shadow     string  // the upstream that gets copies; empty: none does
-	Copied     float64 // the share of requests that are copied
+	Redirect   routing.Redirect // if there is no upstream
+	Shadow     string           // the upstream that gets copies; empty: none does
+	Copied     float64          // the share of requests that are copied
 
 	guards []Guard
 }
@@ -417,13 +416,17 @@ func readRoute(v tree.Value, upstreams map[string]Upstream, guards map[string][]
 	if k["shadow"].Is && k["redirect"].Is {
 		k["shadow"].Wrong("there is nothing to copy where requests are redirected")
 	}
-	to := k["redirect"].Object("to!", "status")
-	r.Location = to["to"].Text("a path or a URL", func(s string) bool {
+	to := k["redirect"].Object("to!", "status", "keep")
+	r.Redirect.Keep = to["keep"].Boolean()
+	r.Redirect.To = to["to"].Text("a path or a URL", func(s string) bool {
 		u, err := url.Parse(s)
 		return err == nil && s != "" && tree.IsFieldValue(s) && (u.Host != "" || tree.IsPath(s))
 	})
-	if r.Status = to["status"].Integer(300, 308); r.Status == 0 {
-		r.Status = http.StatusFound
+	if r.Redirect.Keep && (strings.HasSuffix(r.Redirect.To, "/") || strings.ContainsAny(r.Redirect.To, "?#")) {
+		to["to"].Wrong("with keep: true the request's path and query follow, so want no / at its end, no ? and no #")
+	}
+	if r.Redirect.Status = to["status"].Integer(300, 308); r.Redirect.Status == 0 {
+		r.Redirect.Status = http.StatusFound
 	}
 	return r
 }

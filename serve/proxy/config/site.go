@@ -349,7 +349,7 @@ func (r Route) patterns() []string {
 
 // handler returns what becomes of the route's requests.
 func (r Route) handler(entries map[string]*entry, shadows map[string]*shadow.Shadow) (http.Handler, error) {
-	var h http.Handler = http.RedirectHandler(r.Location, r.Status)
+	var h http.Handler = &r.Redirect
 	if len(r.Split) > 0 {
 		s := &routing.Split{}
 		for _, share := range r.Split {

@@ -197,6 +197,21 @@ func (s *Rewrite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // rooted has a path begin with one slash: with two it would name a host.
 func rooted(path string) string { return "/" + strings.TrimLeft(path, "/") }
 
+// Redirect sends requests elsewhere.
+type Redirect struct {
+	To     string // a URL or a path
+	Status int
+	Keep   bool // each request's path and query are added to To, which has none of its own
+}
+
+func (d *Redirect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	to := d.To
+	if d.Keep {
+		to += rooted(r.URL.RequestURI())
+	}
+	http.Redirect(w, r, to, d.Status)
+}
+
 // Fallback answers in an upstream's place.
 type Fallback struct {
 	Status     int

@@ -45,3 +45,24 @@ func TestDots(t *testing.T) {
 		}
 	}
 }
+
+// TestRedirect has redirects keep the request's path, which leads to no other host.
+func TestRedirect(t *testing.T) {
+	for _, c := range []struct {
+		to, path, want string
+		keep           bool
+	}{
+		{"/new", "/old?a=1", "/new", false},
+		{"https://shop.example", "/a%2Fb/?c=d", "https://shop.example/a%2Fb/?c=d", true},
+		{"https://shop.example", "//evil.example/x", "https://shop.example/evil.example/x", true},
+		{"https://shop.example", "*", "https://shop.example/*", true},
+		{"/shop", "/a?b", "/shop/a?b", true},
+		{"/shop", "//evil.example", "/shop/evil.example", true},
+	} {
+		w := httptest.NewRecorder()
+		(&routing.Redirect{To: c.to, Status: 301, Keep: c.keep}).ServeHTTP(w, httptest.NewRequest("GET", c.path, nil))
+		if got := w.Header().Get("Location"); got != c.want || w.Code != 301 {
+			t.Errorf("%s to %s: got %d %q, want %q", c.path, c.to, w.Code, got, c.want)
+		}
+	}
+}
