@@ -31,8 +31,8 @@ var snippetVars = map[string]string{
 
 // snippetImports are packages that snippets may use.
 var snippetImports = []string{
-	"context", "errors", "net/http", "os", "time", "go.opentelemetry.io/otel/trace",
-	module + "/serve", module + "/serve/chain", module + "/serve/client", module + "/serve/client/breaker", module + "/serve/compress",
+	"context", "crypto/tls", "errors", "net/http", "os", "time", "go.opentelemetry.io/otel/trace",
+	module + "/serve", module + "/serve/chain", module + "/serve/client", module + "/serve/client/breaker", module + "/serve/client/transport", module + "/serve/compress",
 	module + "/serve/middleware/accesslog", module + "/serve/middleware/clientaddr", module + "/serve/middleware/jwt",
 	module + "/serve/middleware/limit", module + "/serve/middleware/metrics", module + "/serve/middleware/ratelimit",
 	module + "/serve/middleware/recovery", module + "/serve/middleware/requestid", module + "/serve/middleware/secure",
