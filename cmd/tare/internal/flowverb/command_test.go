@@ -127,7 +127,7 @@ func TestStatus(t *testing.T) {
 		{"a threshold", broken, nil, cli.ExitThreshold, ""},
 		{"a threshold of a step", visits, func(c *flowverb.Command) { c.FailIf = []string{"list: max>1ns"} }, cli.ExitThreshold, ""},
 		{"no session", strings.NewReplacer("fail_if: [errors>1%]\n", "", ", fail_if: [errors>1%]", "").Replace(broken), nil, cli.ExitFailed, "no session was completed"},
-		{"too few", visits, func(c *flowverb.Command) { c.FailIf = []string{"p99>1h"} }, cli.ExitInconclusive, ""},
+		{"too few", visits, func(c *flowverb.Command) { c.FailIf = []string{"p99>1h"} }, cli.ExitInconclusive, "by 10 of 1000 sessions: too few sessions"},
 		{"smoke has too few", visits, func(c *flowverb.Command) {
 			c.FailIf, c.Profile, c.Duration = []string{"p99>1h"}, "smoke", 100*time.Millisecond
 		}, 0, ""},

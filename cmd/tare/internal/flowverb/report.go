@@ -80,6 +80,9 @@ func (r *report) add(of string, t load.Threshold, res *load.Result) {
 	switch {
 	case err != nil:
 		o.Outcome, o.err = bound.Inconclusive, err
+		if of == "sessions" {
+			o.err = errors.New(strings.ReplaceAll(err.Error(), "requests", of))
+		}
 	case failed:
 		o.Outcome, o.Value = bound.Failed, value
 	default:
