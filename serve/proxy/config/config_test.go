@@ -94,6 +94,10 @@ func TestProblems(t *testing.T) {
 				"middlewares[1]: want the name of one middleware with its settings\n" +
 				"middlewares[2].timeout: lacks the key after\n" +
 				"middlewares[3].jwt: jwt: URL is \"http://issuer.example/keys\"; it must begin with https://"},
+		{`{` + rest + route + `, "middlewares": [{"limit": {"body": "1m"}}, {"limit": {"body": "2GiB"}}, {"limit": {"body": 0}}]}`,
+			"middlewares[0].limit.body: got \"1m\"; want a number of bytes up to 1073741824, or a size such as 8MiB\n" +
+				"middlewares[1].limit.body: got \"2GiB\"; want a number of bytes up to 1073741824, or a size such as 8MiB\n" +
+				"middlewares[2].limit.body: got the number 0; want a whole number from 1 to 1073741824"},
 		{`{` + rest + route + `, "middlewares": [{"jwt": {"jwks": "https://issuer.example/keys"}}, {"requestid": {}}]}`,
 			"middlewares: requestid (layer 2) must not stand after jwt (layer 1): requests that it refuses would have no identifier"},
 		{`{` + rest + route + `, "middlewares": [{"ratelimit": {"requests": 5}}], "guards": {"api": [{"cors": {"origins": ["https://a.example"]}}]}}`,

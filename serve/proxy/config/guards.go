@@ -225,7 +225,7 @@ func readPrefixes(to []netip.Prefix, path string) ([]netip.Prefix, error) {
 func readLimit(v tree.Value) build {
 	k := v.Object("body", "fields", "in_flight", "queue", "wait")
 	o := limit.Options{
-		Body: int64(k["body"].Integer(1, 1<<30)), Fields: k["fields"].Integer(1, 10_000), InFlight: k["in_flight"].Integer(1, 1_000_000),
+		Body: int64(k["body"].Bytes(1 << 30)), Fields: k["fields"].Integer(1, 10_000), InFlight: k["in_flight"].Integer(1, 1_000_000),
 		Queue: k["queue"].Integer(1, 1_000_000), Wait: k["wait"].Duration(time.Millisecond, time.Hour),
 	}
 	// What is not said is not bounded: a WebSocket is in flight all its life.

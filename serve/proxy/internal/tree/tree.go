@@ -278,6 +278,26 @@ func (v Value) Integer(lo, hi int) int {
 	return i
 }
 
+// Bytes returns a size in bytes from 1 on, 0 if there is none. It may have a unit.
+func (v Value) Bytes(hi int) int {
+	if v.schema != nil {
+		*v.schema = schema{Description: "a number of bytes, or a size such as 8MiB", Pattern: `^[0-9]+ ?[KMG]iB$`} // which numbers need not match
+		return 0
+	}
+	s, is := v.v.(string)
+	if !is {
+		return v.Integer(1, hi)
+	}
+	for unit, size := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		digits, ok := strings.CutSuffix(s, unit)
+		if n, err := strconv.Atoi(strings.TrimSuffix(digits, " ")); ok && err == nil && n > 0 && n <= hi/size {
+			return n * size
+		}
+	}
+	v.Wrong("got %s; want a number of bytes up to %d, or a size such as 8MiB", v.describe(), hi)
+	return 0
+}
+
 // Percent returns a share from 0 to 1, 0 if there is none.
 func (v Value) Percent() float64 {
 	defer v.schema.matches(`^[0-9]*\.?[0-9]+ *%$`)
