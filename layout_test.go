@@ -159,6 +159,7 @@ var arrows = map[string][]string{
 	"cost/bpf/probe/site": {},
 
 	"serve/internal/listener": {"serve/internal/sys"},
+	"serve/internal/wrapped":  {"serve/internal/sys"},
 	"serve/internal/reply":    {"serve/internal/http1"},
 
 	"serve/proxy/internal/trailer": {"serve/internal/http1", "serve/proxy/internal/fields"},

@@ -288,7 +288,11 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 	if err := standardTLS(config.Clone(), protos, maps.Clone(s.TLSNextProto)); err != nil {
 		return err
 	}
-	return s.serve(listener.New(tls.NewListener(l, config), wrapped.Listener(l)))
+	beneath := l
+	if s.ConnContext == nil && s.ConnState == nil && config.GetConfigForClient == nil { // who may want TCP's own
+		beneath = wrapped.DirectListener{Listener: l}
+	}
+	return s.serve(listener.New(tls.NewListener(beneath, config), wrapped.Listener(l)))
 }
 
 // standardTLS returns what http.Server has against the configuration, such as that

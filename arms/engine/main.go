@@ -15,5 +15,5 @@ func main() {
 	secure := flag.Bool("tls", false, "speak TLS")
 	flag.Parse()
 	h := answers.New()
-	arm.Main(arm.Options{Handler: h, Serve: answers.Secure(*secure, server.Run(h))})
+	arm.Main(arm.Options{Handler: h, Serve: answers.Secure(*secure, server.Run(h), server.RunTLS(h))})
 }

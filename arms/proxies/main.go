@@ -23,8 +23,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -32,7 +30,7 @@ import (
 	"github.com/tarehq/tare/arms/arm"
 	"github.com/tarehq/tare/arms/engine/answers"
 	"github.com/tarehq/tare/arms/proxies/upstreams"
-	"github.com/tarehq/tare/serve"
+	"github.com/tarehq/tare/arms/serve/engines"
 )
 
 func main() {
@@ -66,37 +64,35 @@ func run(kind, behind string, secure bool) error {
 	if external[kind] != nil {
 		return become(kind, os.Getenv("TARE_ADDR"), addresses, secure)
 	}
-	o, err := newProxy(kind, addresses)
+	o, engine, err := newProxy(kind, addresses)
 	if err != nil {
 		return err
 	}
-	o.Serve = answers.Secure(secure, o.Serve)
+	o.Serve = answers.Secure(secure, engine.Run(o.Handler), engine.RunTLS(o.Handler))
 	arm.Main(o)
 	return nil
 }
 
-// newProxy returns the arm of a proxy that is a handler.
-func newProxy(kind string, addresses []string) (arm.Options, error) {
-	var h http.Handler
-	var err error
+// newProxy returns the arm of a proxy that is a handler, and what serves it.
+func newProxy(kind string, addresses []string) (o arm.Options, engine engines.Engine, err error) {
+	engine = engines.Serve
 	switch kind {
 	case "ours", "no-retry", "steered":
-		h, err = newOurs(kind != "no-retry", addresses)
+		o.Handler, err = newOurs(kind != "no-retry", addresses)
 	case "reverse", "reverse-serve":
-		h = newReverse(addresses)
+		o.Handler = newReverse(addresses)
 	case "tutorial":
-		h = newTutorial(addresses[1])
+		o.Handler = newTutorial(addresses[1])
 	case "direct":
-		h = answers.New()
+		o.Handler = answers.New()
 	default:
 		err = fmt.Errorf("no proxy is called %q", kind)
 	}
-	o := arm.Options{Handler: h, Serve: (&http.Server{Handler: h}).Serve}
-	if kind != "reverse" && kind != "tutorial" {
-		o.Serve = func(l net.Listener) error { return (&serve.Server{Handler: h}).Serve(l) }
+	if kind == "reverse" || kind == "tutorial" {
+		engine = engines.NetHTTP
 	}
 	if kind == "steered" {
 		o.Facts = func() map[string]string { return steer(addresses) }
 	}
-	return o, err
+	return o, engine, err
 }

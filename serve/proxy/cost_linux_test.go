@@ -3,10 +3,12 @@ package proxy_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"runtime"
@@ -19,8 +21,12 @@ import (
 )
 
 // A proxy in a process of its own is this test binary started again with costEnv set to its
-// upstream's address: processor time and memory are then the proxy's alone.
-const costEnv = "TARE_PROXY_COST"
+// upstream's address, and costTLS to anything where it speaks TLS with clients: processor time
+// and memory are then the proxy's alone.
+const (
+	costEnv = "TARE_PROXY_COST"
+	costTLS = "TARE_PROXY_COST_TLS"
+)
 
 // TestCostProcess is the proxy's process of BenchmarkProxy. It says where it listens, and
 // for each line that it reads what it has used.
@@ -32,7 +38,16 @@ func TestCostProcess(t *testing.T) {
 	runtime.GOMAXPROCS(1)
 	pool := must(proxy.NewPool(proxy.PoolOptions{Servers: []proxy.Server{{Address: upstream}}}))
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
-	go func() { _ = (&serve.Server{Handler: must(proxy.New(proxy.Options{Pool: pool}))}).Serve(l) }()
+	s := &serve.Server{Handler: must(proxy.New(proxy.Options{Pool: pool}))}
+	if os.Getenv(costTLS) == "" {
+		go func() { _ = s.Serve(l) }()
+	} else {
+		certificate := httptest.NewUnstartedServer(nil)
+		certificate.StartTLS()
+		defer certificate.Close()
+		s.TLSConfig = certificate.TLS
+		go func() { _ = s.ServeTLS(l, "", "") }()
+	}
 	fmt.Println(l.Addr())
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		var u syscall.Rusage
@@ -53,22 +68,23 @@ type used struct{ cpu, switches, objects, bytes int64 }
 // costs the proxy's process. Time passes by the rate, so ns/op says nothing.
 func BenchmarkProxy(b *testing.B) {
 	for _, c := range []struct {
-		name string
-		size int
-		rate time.Duration
-	}{{"1KiB", 1 << 10, 1500}, {"64KiB", 64 << 10, 500}} {
-		b.Run("answer="+c.name, func(b *testing.B) { benchmarkProxy(b, c.size, time.Second/c.rate) })
+		name   string
+		size   int
+		rate   time.Duration
+		secure string
+	}{{"1KiB", 1 << 10, 1500, ""}, {"64KiB", 64 << 10, 500, ""}, {"1KiB,TLS", 1 << 10, 1500, "yes"}} {
+		b.Run("answer="+c.name, func(b *testing.B) { benchmarkProxy(b, c.size, time.Second/c.rate, c.secure) })
 	}
 }
 
-func benchmarkProxy(b *testing.B, size int, pause time.Duration) {
+func benchmarkProxy(b *testing.B, size int, pause time.Duration, secure string) {
 	object := bytes.Repeat([]byte("x"), size)
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	s := &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(object) })}
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
 	child := exec.Command(os.Args[0], "-test.run=^TestCostProcess$")
-	child.Env = append(os.Environ(), costEnv+"="+l.Addr().String())
+	child.Env = append(os.Environ(), costEnv+"="+l.Addr().String(), costTLS+"="+secure)
 	child.Stderr = os.Stderr
 	stdin, stdout := must(child.StdinPipe()), bufio.NewReader(must(child.StdoutPipe()))
 	if err := child.Start(); err != nil {
@@ -90,6 +106,9 @@ func benchmarkProxy(b *testing.B, size int, pause time.Duration) {
 	for i := range clients {
 		nc := must(net.Dial("tcp", addr))
 		defer nc.Close()
+		if secure != "" {
+			nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true})
+		}
 		clients[i] = bufio.NewReadWriter(bufio.NewReader(nc), bufio.NewWriter(nc))
 		pass(b, clients[i], size)
 	}

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// Secure returns serve where secure is false. Where it is true, connections that serve gets
-// speak TLS, and by it HTTP/1.1 alone, with a certificate that signs itself.
-func Secure(secure bool, serve func(net.Listener) error) func(net.Listener) error {
+// Secure returns plain where secure is false. Where it is true it returns what byTLS makes of a
+// configuration: HTTP/1.1 alone, with a certificate that signs itself.
+func Secure(secure bool, plain func(net.Listener) error, byTLS func(*tls.Config) func(net.Listener) error) func(net.Listener) error {
 	if !secure {
-		return serve
+		return plain
 	}
 	return func(l net.Listener) error {
 		cert, err := SelfSigned()
 		if err != nil {
 			return err
 		}
-		return serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}}))
+		return byTLS(&tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}})(l)
 	}
 }
 

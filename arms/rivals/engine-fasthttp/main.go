@@ -8,7 +8,9 @@
 package main
 
 import (
+	"crypto/tls"
 	"flag"
+	"net"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
@@ -22,7 +24,9 @@ func main() {
 	secure := flag.Bool("tls", false, "speak TLS")
 	flag.Parse()
 	server := &fasthttp.Server{Handler: handler(), ReduceMemoryUsage: *lean}
-	arm.Main(arm.Options{Serve: answers.Secure(*secure, server.Serve)})
+	arm.Main(arm.Options{Serve: answers.Secure(*secure, server.Serve, func(c *tls.Config) func(net.Listener) error {
+		return func(l net.Listener) error { return server.Serve(tls.NewListener(l, c)) }
+	})})
 }
 
 func handler() fasthttp.RequestHandler {

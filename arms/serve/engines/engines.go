@@ -9,6 +9,7 @@
 package engines
 
 import (
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"net"
@@ -57,4 +58,20 @@ func (e Engine) Run(h http.Handler) func(net.Listener) error {
 		return (&serve.Server{Handler: h, Reuse: true}).Serve
 	}
 	return (&http.Server{Handler: h}).Serve
+}
+
+// RunTLS returns what serves a listener by TLS as a configuration has it, and by it HTTP/1.1
+// alone.
+func (e Engine) RunTLS(h http.Handler) func(*tls.Config) func(net.Listener) error {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return func(config *tls.Config) func(net.Listener) error {
+		var server interface {
+			ServeTLS(l net.Listener, certFile, keyFile string) error
+		} = &http.Server{Handler: h, TLSConfig: config, Protocols: &protocols}
+		if e == Serve || e == ServeReuse {
+			server = &serve.Server{Handler: h, Reuse: e == ServeReuse, TLSConfig: config, Protocols: &protocols}
+		}
+		return func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tarehq/tare/serve/client/transport/internal/handshake"
 	"github.com/tarehq/tare/serve/client/transport/internal/pool"
 	"github.com/tarehq/tare/serve/internal/http1"
+	"github.com/tarehq/tare/serve/internal/wrapped"
 )
 
 // Options of a transport. The zero value is right for calls between services.
@@ -355,7 +356,7 @@ func (t *Transport) open(ctx context.Context, h *host, address string, secure bo
 		protocols = protocols[1:]
 	}
 	name, _, _ := net.SplitHostPort(address) // it has a port
-	tc, err := handshake.Do(ctx, nc, t.TLS, name, protocols...)
+	tc, err := handshake.Do(ctx, wrapped.Direct(nc), t.TLS, name, protocols...)
 	if err != nil {
 		return nil, err
 	}

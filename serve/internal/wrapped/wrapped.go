@@ -27,8 +27,22 @@ func Socket(nc net.Conn) (raw syscall.RawConn) {
 		raw, _ = s.SyscallConn()
 	case *net.UnixConn:
 		raw, _ = s.SyscallConn()
+	case interface{ socket() syscall.RawConn }: // of Direct
+		raw = s.socket()
 	}
 	return raw
+}
+
+// DirectListener accepts connections of l as [Direct] has them.
+type DirectListener struct{ net.Listener }
+
+// Accept returns the next connection.
+func (l DirectListener) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return Direct(nc), nil
 }
 
 // Listener returns the innermost of the listeners that l wraps by embedding, l if it
