@@ -40,6 +40,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/outcome"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
 	"github.com/tarehq/tare/serve/middleware/requestid"
 )
@@ -179,7 +180,7 @@ func (l *Log) note(r *http.Request, rec *chain.Recorder, begun time.Time, panick
 	e := l.scratch.Get().(*entry)
 	line := &e.line // which is empty
 	line.Time, line.Took = begun, time.Since(begun)
-	line.Status, line.Bytes, line.Hijacked, line.Panicked = status(r, rec, panicked), rec.Bytes(), rec.Hijacked(), panicked
+	line.Status, line.Bytes, line.Hijacked, line.Panicked = outcome.Status(r, rec, panicked), rec.Bytes(), rec.Hijacked(), panicked
 	line.fill(r)
 	if !l.o.Query {
 		line.Referer, _, _ = strings.Cut(line.Referer, "?")
@@ -200,7 +201,7 @@ func (l *Log) ask(r *http.Request, rec *chain.Recorder, e *entry) {
 	kept, whole := true, false
 	defer func() {
 		if !whole {
-			e.line.Panicked, e.line.Status = true, status(r, rec, true)
+			e.line.Panicked, e.line.Status = true, outcome.Status(r, rec, true)
 		}
 		if kept {
 			l.write(r, e)
@@ -249,22 +250,4 @@ func (l *Line) fill(r *http.Request) {
 	if v := r.Header["User-Agent"]; len(v) > 0 {
 		l.Agent = v[0]
 	}
-}
-
-// clientGone is the status of a request whose client did not wait for an answer, as nginx
-// notes it.
-const clientGone = 499
-
-// status returns what the client got: a handler that wrote nothing gets 200 sent, and
-// one that panicked 500, by package recovery.
-func status(r *http.Request, rec *chain.Recorder, panicked bool) int {
-	switch {
-	case rec.Written():
-		return rec.Status()
-	case panicked && r.Context().Err() == context.Canceled:
-		return clientGone
-	case panicked:
-		return http.StatusInternalServerError
-	}
-	return http.StatusOK
 }

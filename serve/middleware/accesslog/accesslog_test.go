@@ -94,6 +94,9 @@ func TestLine(t *testing.T) {
 	if got := logged(t, accesslog.Options{}, request().WithContext(gone), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("x") })); !strings.Contains(got, `"status":499`) {
 		t.Errorf("of a client that has left: %s", got)
 	}
+	if got := logged(t, accesslog.Options{}, request().WithContext(gone), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); !strings.Contains(got, `"status":499`) {
+		t.Errorf("of a client that has left, as the handler noticed: %s", got)
+	}
 	if got := logged(t, accesslog.Options{}, request(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); !strings.Contains(got, `"status":200,"bytes":0`) {
 		t.Errorf("of nothing written: %s", got)
 	}

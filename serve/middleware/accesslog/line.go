@@ -26,11 +26,11 @@ type Line struct {
 	Target   string // as it was sent, with the query if Options.Query is set
 	Route    string // the pattern that a router matched; empty: none
 	Proto    string
-	Status   int // 0: none was sent; 101: the connection was taken over, if Hijacked
+	Status   int // that the client got; 499: it left before; 101 if Hijacked
 	Bytes    int64
 	Referer  string // without its query unless Options.Query is set
 	Agent    string
-	Panicked bool // the handler did, and Status is what package recovery answers, or 499 if the client had left
+	Panicked bool // the handler did; Status is then what package recovery answers, if nothing was sent
 	Hijacked bool
 }
 

@@ -21,8 +21,8 @@
 //
 // A client cannot make a series. The route is the pattern that the router matched, never
 // the path. It is empty if nothing matched. Methods that RFC 9110 and RFC 5789 do not
-// define count as _OTHER, and so do routes beyond Options.Routes. A handler that panics since its
-// client has gone, as proxies do, counts with the status 499.
+// define count as _OTHER, and so do routes beyond Options.Routes. A request whose client left
+// before the answer began counts with the status 499.
 //
 // The router writes the pattern into its request. A middleware between the two that
 // copies the request hides it. In a chain those of this repository do not copy it, or
@@ -43,7 +43,6 @@ package metrics
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -57,6 +56,7 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/outcome"
 )
 
 // Options of the metrics. The zero value has the buckets of OpenTelemetry's conventions.
@@ -243,31 +243,11 @@ func (m *Metrics) countRouted(r *http.Request, rec *chain.Recorder, done bool) {
 // count counts a request that was answered. The handler is done, or has panicked.
 func (m *Metrics) count(route string, r *http.Request, rec *chain.Recorder, done bool) {
 	took := time.Since(rec.Begun())
-	s := m.find(route, answer{methodOf(r.Method), statusOf(r, rec, done)})
+	s := m.find(route, answer{methodOf(r.Method), uint16(outcome.Status(r, rec, !done))})
 	bucket := s.add(m.bounds, took, rec.Bytes())
 	if m.o.Trace != nil {
 		s.remember(bucket, m.o.Trace(r), took)
 	}
-}
-
-// clientGone is the status of a request whose client did not wait for an answer, as nginx
-// notes it.
-const clientGone = 499
-
-// statusOf returns what the client got: a handler that wrote nothing gets 200 sent, and
-// one that panicked 500, by package recovery.
-func statusOf(r *http.Request, rec *chain.Recorder, done bool) uint16 {
-	switch {
-	case rec.Status() != 0:
-		return uint16(rec.Status())
-	case rec.Hijacked():
-		return http.StatusSwitchingProtocols
-	case !done && r.Context().Err() == context.Canceled:
-		return clientGone
-	case !done:
-		return http.StatusInternalServerError
-	}
-	return http.StatusOK
 }
 
 var methods = [...]string{other, "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"}

@@ -410,19 +410,21 @@ func BenchmarkScrape(b *testing.B) {
 	}
 }
 
-// TestClientGone has a handler that panics count as an error of its own, but with a status that
-// says so where its client has gone and nothing was answered.
+// TestClientGone has a request whose client has gone count with a status that says so, unless it was
+// answered, and any other one whose handler panics as an error.
 func TestClientGone(t *testing.T) {
 	for _, c := range []struct {
-		answered, gone bool
-		want           int
-	}{{false, true, 499}, {false, false, 500}, {true, true, 200}} {
+		answered, gone, returns bool
+		want                    int
+	}{{false, true, false, 499}, {false, true, true, 499}, {false, false, false, 500}, {true, true, false, 200}} {
 		m := open(t, metrics.Options{})
 		h := m.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if c.answered {
 				w.WriteHeader(http.StatusOK)
 			}
-			panic(http.ErrAbortHandler)
+			if !c.returns {
+				panic(http.ErrAbortHandler)
+			}
 		}))
 		ctx, leave := context.WithCancel(t.Context())
 		if c.gone {
