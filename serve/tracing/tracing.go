@@ -22,7 +22,8 @@
 // decide, does not see them, nor does OnStart of its processors. The route is the pattern that the router matched. The query
 // is not recorded. What a client sent is cut at 256 bytes and made valid UTF-8, without
 // which exporters lose whole batches. A panic, and an answer of 500 or more, are errors. A handler
-// that panics since its client has gone, as proxies do, is none, and has the status 499.
+// that panics since its client has gone, as proxies do, is none. The status of a client that left
+// before the answer is 499.
 //
 // While the collector is away, OpenTelemetry's batch keeps what its queue has room for and drops
 // later spans. Requests do not wait for it.
@@ -43,6 +44,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -54,6 +56,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/tarehq/tare/serve/chain"
+	"github.com/tarehq/tare/serve/internal/outcome"
 	"github.com/tarehq/tare/serve/middleware/clientaddr"
 )
 
@@ -199,7 +202,7 @@ var ofServer = trace.WithSpanKind(trace.SpanKindServer)
 
 // memory is room for the attributes that are known before the answer, and for those of it.
 type memory struct {
-	attributes [8 + 3]attribute.KeyValue
+	attributes [9 + 3]attribute.KeyValue
 	given      bool // to a span that may keep it
 }
 
@@ -233,12 +236,28 @@ func asked(all []attribute.KeyValue, r *http.Request) []attribute.KeyValue {
 		scheme = "https"
 	}
 	all = append(all, attribute.String("url.scheme", scheme), attribute.String("url.path", clean(r.URL.Path)),
-		attribute.String("server.address", clean(r.Host)), attribute.String("network.protocol.version", version(r)))
+		attribute.String("network.protocol.version", version(r)))
+	all = appendServer(all, clean(r.Host))
 	if addr := clientaddr.From(r); addr.IsValid() {
 		all = append(all, attribute.String("client.address", addr.String()))
 	}
 	if agent := r.Header["User-Agent"]; len(agent) > 0 {
 		all = append(all, attribute.String("user_agent.original", clean(agent[0])))
+	}
+	return all
+}
+
+// appendServer adds the name and the port that the client asked. A Host without a port has no port
+// there either: it is the scheme's.
+func appendServer(all []attribute.KeyValue, host string) []attribute.KeyValue {
+	name, port := host, ""
+	if at := strings.LastIndexByte(host, ':'); at > strings.LastIndexByte(host, ']') {
+		name, port = host[:at], host[at+1:]
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	all = append(all, attribute.String("server.address", name))
+	if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+		all = append(all, attribute.Int("server.port", int(n)))
 	}
 	return all
 }
@@ -254,18 +273,7 @@ type answer struct {
 // note notes the route and the answer; all has room for their attributes.
 func (a answer) note(all []attribute.KeyValue) {
 	gone := a.panicked && a.r.Context().Err() == context.Canceled
-	status := a.rec.Status()
-	switch {
-	case status != 0:
-	case a.rec.Hijacked():
-		status = http.StatusSwitchingProtocols
-	case gone:
-		status = clientGone
-	case a.panicked:
-		status = http.StatusInternalServerError
-	default:
-		status = http.StatusOK
-	}
+	status := outcome.Status(a.r, a.rec, a.panicked)
 	if pattern := a.r.Pattern; pattern != "" {
 		method, route, ok := strings.Cut(pattern, " ")
 		if !ok {
@@ -289,10 +297,6 @@ func (a answer) note(all []attribute.KeyValue) {
 	}
 	a.span.SetAttributes(all...)
 }
-
-// clientGone is the status of a request whose client did not wait for an answer, as nginx
-// notes it.
-const clientGone = 499
 
 const otherMethod = "_OTHER"
 

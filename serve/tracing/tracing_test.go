@@ -98,11 +98,34 @@ func TestSpan(t *testing.T) {
 		}
 		for key, want := range map[attribute.Key]string{
 			"http.request.method": "GET", "http.route": "/orders/{id}", "http.response.status_code": "418", "url.path": "/orders/7",
-			"url.scheme": "http", "client.address": "127.0.0.1", "network.protocol.version": "1.1", "server.address": strings.TrimPrefix(s.URL, "http://"),
+			"url.scheme": "http", "client.address": "127.0.0.1", "network.protocol.version": "1.1", "server.address": "127.0.0.1",
+			"server.port": s.URL[strings.LastIndexByte(s.URL, ':')+1:],
 		} {
 			if got[key] != want {
 				t.Errorf("%s: %s is %q, want %q", name, key, got[key], want)
 			}
+		}
+	}
+}
+
+// TestServer has the name and the port that a client asked be two attributes.
+func TestServer(t *testing.T) {
+	for host, want := range map[string]string{
+		"shop.example": "shop.example", "shop.example:8443": "shop.example 8443", "[::1]:80": "::1 80", "[::1]": "::1",
+		"127.0.0.1:0x": "127.0.0.1", ":": "", "a:70000": "a", "": "",
+	} {
+		mw, recorder := traced(tracing.Options{Sampler: always})
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Host = host
+		mw(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
+		set := attribute.NewSet(recorder.Ended()[0].Attributes()...)
+		address, _ := set.Value("server.address")
+		got := address.AsString()
+		if port, ok := set.Value("server.port"); ok {
+			got += fmt.Sprint(" ", port.AsInt64())
+		}
+		if got != want {
+			t.Errorf("Host %q: got %q, want %q", host, got, want)
 		}
 	}
 }
@@ -166,6 +189,7 @@ func TestFailures(t *testing.T) {
 		{"nothing written", "PUT", func(http.ResponseWriter, *http.Request) {}, 200, ""},
 		{"a method of the client's", "EVIL", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, 404, ""},
 		{"its client has gone", "GONE", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 499, ""},
+		{"its client has gone, as the handler noticed", "GONE", func(http.ResponseWriter, *http.Request) {}, 499, ""},
 		{"its client has gone amid", "GONE", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200); panic(http.ErrAbortHandler) }, 200, ""},
 	} {
 		mw, recorder := traced(tracing.Options{Sampler: always})
