@@ -20,13 +20,15 @@ import (
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/internal/safelog"
 	"github.com/tarehq/tare/serve/internal/unsent"
+	"github.com/tarehq/tare/serve/middleware/requestid"
 )
 
 // Options of the middleware. The zero value logs to [slog.Default] and answers a
 // plain 500.
 type Options struct {
-	// Log gets an error record for each panic: method, path, value and stack. If its handler
-	// panics too, the record is lost and the request answered. Nil: [slog.Default].
+	// Log gets an error record for each panic: id of package requestid, if there is one, method,
+	// path, value and stack. If its handler panics too, the record is lost and the request
+	// answered. Nil: [slog.Default].
 	Log *slog.Logger
 	// Answer writes the answer, if nothing was written yet. It gets what the handler
 	// panicked with; do not show that to clients. Fields that described the answer that did
@@ -73,8 +75,12 @@ func (h *handler) recover(w http.ResponseWriter, rec *chain.Recorder, r *http.Re
 	if log == nil {
 		log = slog.Default()
 	}
-	safelog.New(log).LogAttrs(r.Context(), slog.LevelError, "handler panicked", slog.String("method", r.Method),
-		slog.String("path", r.URL.Path), slog.Any("panic", value), slog.String("stack", string(debug.Stack())))
+	attrs := []slog.Attr{slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Any("panic", value),
+		slog.String("stack", string(debug.Stack()))}
+	if id := requestid.From(r.Context()); id != "" { // as in the access log
+		attrs = append(attrs, slog.String("id", id))
+	}
+	safelog.New(log).LogAttrs(r.Context(), slog.LevelError, "handler panicked", attrs...)
 	if rec.Hijacked() {
 		return // the connection is the handler's
 	}

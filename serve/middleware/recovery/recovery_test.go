@@ -13,6 +13,7 @@ import (
 
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/middleware/recovery"
+	"github.com/tarehq/tare/serve/middleware/requestid"
 )
 
 func Example() {
@@ -76,6 +77,21 @@ func TestPanic(t *testing.T) {
 				t.Errorf("logged %q, want %q in it", &log, c.logged)
 			}
 		})
+	}
+}
+
+// TestIdentifier has the record name the request as its access log does.
+func TestIdentifier(t *testing.T) {
+	var log bytes.Buffer
+	h := chain.Must(chain.New(
+		recovery.New(recovery.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}),
+		requestid.New(requestid.Options{}),
+	).Then(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("lost") })))
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("X-Request-Id", "id-7")
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	if !strings.Contains(log.String(), " id=id-7") {
+		t.Errorf("the record has no id=id-7: %s", &log)
 	}
 }
 
