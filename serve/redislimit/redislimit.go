@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -113,6 +114,9 @@ func complete(o *Options) (law, error) {
 	if len(o.Redis.InitAddress) == 0 {
 		return law{}, errors.New("Options.Redis.InitAddress is not set: where is Redis?")
 	}
+	if err := checkAddresses(o.Redis); err != nil {
+		return law{}, err
+	}
 	if o.Batch == 0 {
 		o.Batch = 1
 	}
@@ -148,6 +152,19 @@ func complete(o *Options) (law, error) {
 		o.Refuse = http.HandlerFunc(refuse)
 	}
 	return l, nil
+}
+
+// checkAddresses refuses what is not an address: it would look as if Redis were away.
+func checkAddresses(o rueidis.ClientOption) error {
+	if o.DialCtxFn != nil {
+		return nil // it knows what they mean
+	}
+	for _, addr := range o.InitAddress {
+		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
+			return fmt.Errorf("Options.Redis.InitAddress has %q: set host:port, as in 127.0.0.1:6379; rueidis.ParseURL takes a URL", addr)
+		}
+	}
+	return nil
 }
 
 // forScript returns what a script is told, but for the batch.

@@ -644,6 +644,32 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestAddresses refuses what rueidis could not dial, as if Redis were away.
+func TestAddresses(t *testing.T) {
+	unix, err := rueidis.ParseURL("unix:///run/redis.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		redis rueidis.ClientOption
+		ok    bool
+	}{
+		{rueidis.ClientOption{InitAddress: []string{"redis://127.0.0.1:1/0"}}, false},
+		{rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1", "localhost"}}, false},
+		{rueidis.ClientOption{InitAddress: []string{"127.0.0.1:"}}, false},
+		{rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1", "[::1]:1"}}, true},
+		{unix, true},
+	} {
+		l, err := redislimit.New(redislimit.Options{Redis: c.redis, Law: ratelimit.GCRA{Rate: 1}})
+		if err == nil {
+			l.Close()
+		}
+		if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "host:port") {
+			t.Errorf("%q: %v", c.redis.InitAddress, err)
+		}
+	}
+}
+
 // TestOrder refuses a limit inside of what it must not stand behind.
 func TestOrder(t *testing.T) {
 	l := newLimiter(t, "127.0.0.1:1", redislimit.Options{Law: ratelimit.GCRA{Rate: 10}})
