@@ -243,6 +243,15 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 		}
 	}
+	for want, k := range map[string]jwt.Key{
+		"Value is a string; set a []byte": {Algorithm: "HS256", Value: string(secret)},
+		"Value has 5 bytes; set 32":       {Algorithm: "HS256", Value: secret[:5]},
+		`Algorithm is ""; set one`:        {Value: secret},
+	} {
+		if _, err := jwt.Static(k); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
 	if _, err := jwt.Static(); err == nil {
 		t.Error("no keys are accepted")
 	}

@@ -125,7 +125,7 @@ func newKey(k Key) (*key, error) {
 	}
 	h, ok := hashes[k.Algorithm[min(2, len(k.Algorithm)):]]
 	if !ok {
-		return nil, fmt.Errorf("%q is not an algorithm", k.Algorithm)
+		return nil, fmt.Errorf("Algorithm is %q; set one that Key names, such as RS256", k.Algorithm)
 	}
 	var verify func(signed, signature []byte) bool
 	var err error
@@ -145,15 +145,18 @@ func newKey(k Key) (*key, error) {
 	case "ES":
 		verify, err = verifyECDSA(k.Value, h)
 	default:
-		err = fmt.Errorf("%q is not an algorithm", k.Algorithm)
+		err = fmt.Errorf("Algorithm is %q; set one that Key names, such as RS256", k.Algorithm)
 	}
 	return &key{k, verify}, err
 }
 
 func verifyHMAC(value any, h crypto.Hash) (func(signed, signature []byte) bool, error) {
 	secret, ok := value.([]byte)
-	if !ok || len(secret) < h.Size() {
-		return nil, fmt.Errorf("it needs a []byte of at least %d bytes (RFC 7518, section 3.2)", h.Size())
+	if !ok {
+		return nil, fmt.Errorf("Value is a %T; set a []byte", value)
+	}
+	if len(secret) < h.Size() {
+		return nil, fmt.Errorf("Value has %d bytes; set %d or more (RFC 7518, section 3.2)", len(secret), h.Size())
 	}
 	secret = append([]byte(nil), secret...)
 	macs := sync.Pool{New: func() any { return hmac.New(h.New, secret) }}
