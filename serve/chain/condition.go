@@ -16,8 +16,8 @@ import (
 // is there or not, at no cost a request. The others cost a comparison.
 //
 // A Condition is made by [Path], [Route], [Method], [Header], [Env] and [Ask], and
-// of others by [Not], [All] and [Any]. Those panic if they are given no method, or
-// what is no path, route, function or condition. It is safe for concurrent use.
+// of others by [Not], [All] and [Any]. Those panic if they are given no method, one in small
+// letters, or what is no path, route, function or condition. It is safe for concurrent use.
 type Condition interface {
 	// Match reports whether the layer stands for r.
 	Match(r *http.Request) bool
@@ -100,6 +100,11 @@ func Method(methods ...string) Condition {
 	if len(methods) == 0 {
 		panic("chain: Method without methods can never hold")
 	}
+	for _, m := range methods {
+		if capitals := strings.ToUpper(m); m != capitals {
+			panic(fmt.Sprintf("chain: method %q: write %q, as requests do", m, capitals))
+		}
+	}
 	return methodIs(methods)
 }
 
@@ -147,12 +152,7 @@ func (c *headerIs) Match(r *http.Request) bool {
 	if len(c.values) == 0 {
 		return len(lines) > 0
 	}
-	for _, line := range lines {
-		if slices.Contains(c.values, line) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lines, func(line string) bool { return slices.Contains(c.values, line) })
 }
 
 func (c *headerIs) decide(*pattern.Pattern) truth { return unknown }

@@ -150,6 +150,7 @@ func TestConditionsRefuse(t *testing.T) {
 		`route ""`:           func() { chain.Route("") },
 		`route "/{a}/{a}"`:   func() { chain.Route("/{a}/{a}") },
 		"without methods":    func() { chain.Method() },
+		`write "POST"`:       func() { chain.Method("GET", "post") },
 		`Ask "why" without`:  func() { chain.Ask("why", nil) },
 		"Not of":             func() { chain.Not(nil) },
 		"All of":             func() { chain.All(chain.Method("GET"), nil) },
