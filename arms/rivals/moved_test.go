@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/middleware/accesslog"
@@ -31,6 +33,7 @@ func routeInPlace(router chi.Router) func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			at := chi.NewRouteContext()
 			at.Routes = router
+			defer func() { r.Pattern = at.RoutePattern() }() // a middleware within may have copied r
 			next.ServeHTTP(w, routeContext.With(r, at))
 		})
 	}
@@ -45,7 +48,17 @@ func newShop() chi.Router {
 			fmt.Fprint(w, chi.URLParam(r, "id"), " ", requestid.From(r.Context()), " ", clientaddr.From(r))
 		})
 	})
+	shop.Mount("/bills", bills())
 	return shop
+}
+
+// bills is a router whose own middlewares copy the request, as chi's do.
+func bills() chi.Router {
+	r := chi.NewRouter()
+	r.Use(middleware.WithValue("currency", "EUR"))
+	r.Get("/{id}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Context().Value("currency")) })
+	r.Get("/{id}/lost", func(http.ResponseWriter, *http.Request) { panic("lost") })
+	return r
 }
 
 // TestChiMoved has a chi service behind the stack, on package serve and on net/http: handlers
@@ -71,14 +84,16 @@ func testChiMoved(t *testing.T, serving func(http.Handler) (url string, end func
 	}
 	shop := newShop()
 	url, end := serving(chain.Must(chain.New(
-		recovery.New(recovery.Options{}),
+		recovery.New(recovery.Options{Log: slog.New(slog.DiscardHandler)}),
 		requestid.New(requestid.Options{}),
 		clientaddr.New(clientaddr.Options{Trusted: clientaddr.Private()}),
 		log.Middleware,
 		counts.Middleware,
 		routeInPlace(shop),
 	).Then(shop)))
-	for path, want := range map[string]string{"/orders/7": "7 id-1 203.0.113.7", "/health": "ok", "/none": "404 page not found\n"} {
+	for path, want := range map[string]string{
+		"/orders/7": "7 id-1 203.0.113.7", "/health": "ok", "/none": "404 page not found\n", "/bills/7": "EUR", "/bills/7/lost": "Internal Server Error\n",
+	} {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", url+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +115,7 @@ func testChiMoved(t *testing.T, serving func(http.Handler) (url string, end func
 	if err := log.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	routes := map[string]string{"/orders/7": "/orders/{id}", "/health": "/health", "/none": ""}
+	routes := map[string]string{"/orders/7": "/orders/{id}", "/health": "/health", "/none": "", "/bills/7": "/bills/{id}", "/bills/7/lost": "/bills/{id}/lost"}
 	for line := range strings.Lines(lines.String()) {
 		var got struct{ Target, Route, ID string }
 		if err := json.Unmarshal([]byte(line), &got); err != nil || got.Route != routes[got.Target] || got.ID != "id-1" {
