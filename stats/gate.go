@@ -8,6 +8,7 @@ type Gate struct {
 	Budget         float64   // the largest harm allowed, ≥ 0, on the scale of D: ln(1.02) for 2 %
 	HigherIsBetter bool
 	Alpha          float64 // level of the interval: that of the look reached; 0: StudyAlpha, for a single look
+	Anytime        bool    // the interval holds whenever one looks: the study has not ended
 }
 
 // Gates judges gates that were measured together. A gate holds where the whole interval
@@ -32,10 +33,10 @@ func Gates(gates []Gate) []bound.Outcome {
 			}
 			harm[j] = v - g.Budget
 		}
-		excess[i] = SignedRankInterval(harm, g.Alpha)
-		p[i] = 1 / g.Alpha
-		if HodgesLehmann(harm) > 0 {
-			p[i] = SignedRankP(harm) / 2 / g.Alpha // one-sided
+		c := Compare(harm, Rule{Alpha: g.Alpha, Anytime: g.Anytime})
+		excess[i], p[i] = c.Interval, 1/g.Alpha
+		if c.Effect > 0 {
+			p[i] = c.P / 2 / g.Alpha // one-sided
 		}
 	}
 	levels := Holm(p, 1.0/2)

@@ -45,7 +45,7 @@ func (a *Analysis) Gate(budgets []Budget) []Gated {
 	var gates []stats.Gate
 	for _, g := range gated {
 		if g.Withheld == "" {
-			gates = append(gates, stats.Gate{D: g.Paired, Budget: g.limit(), HigherIsBetter: g.Metric.Higher, Alpha: g.Alpha})
+			gates = append(gates, stats.Gate{D: g.Paired, Budget: g.limit(), HigherIsBetter: g.Metric.Higher, Alpha: g.Alpha, Anytime: g.Anytime})
 		}
 	}
 	results := stats.Gates(gates)

@@ -8,6 +8,7 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats/bound"
 )
 
 // TestPeekingAtARun holds that a run which has not ended shows intervals that hold
@@ -238,5 +239,28 @@ func TestLagVoidsWhateverATrialTook(t *testing.T) {
 	l := analyse(t, r).Workload("half").Metric("response_p95").Level("none")
 	if l.N != 7 || l.Points[0].Value != 100_000 || l.Points[6].Block != 6 {
 		t.Errorf("got %+v, want all trials but that of block 7, whose lag is more than a tenth of the median", l)
+	}
+}
+
+// TestGateOfAnUnfinishedRun holds that a gate of a run which has not ended rests on the interval
+// that holds whenever one looks: else whoever stops a run when it looks well passes what is harmful.
+func TestGateOfAnUnfinishedRun(t *testing.T) {
+	for _, tt := range []struct {
+		outcome string
+		blocks  int
+		effect  float64
+		want    bound.Outcome
+	}{
+		{"interrupted", 6, 1.08, bound.Inconclusive}, {"interrupted", 6, 1.02, bound.Inconclusive}, {"", 6, 1.08, bound.Inconclusive},
+		{"interrupted", 12, 1.08, bound.Failed}, {"interrupted", 12, 1.02, bound.Held}, {"cap", 8, 1.08, bound.Failed}, {"cap", 8, 1.02, bound.Held},
+	} {
+		u := base()
+		u.blocks = tt.blocks
+		u.effect("three", "cpu_per_request", tt.effect)
+		r := u.run()
+		r.Manifest.Outcome = tt.outcome
+		if g := analyse(t, r).Gate([]verdict.Budget{{Metric: "cpu_per_request", Harm: 0.05}})[0]; g.Result != tt.want {
+			t.Errorf("outcome %q, %d blocks, truth %g: %s by %s, want %s", tt.outcome, tt.blocks, tt.effect, g.Result, g.Range(), tt.want)
+		}
 	}
 }
