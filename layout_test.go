@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	"lab/sample":        {"lab/record", "lab/study"},
 	"lab/across":        {"lab/study", "lab/verdict", "lab/verdict/estimate", "stats", "stats/unit"},
 	"lab/record":        {"cost", "internal/flock", "lab/study", "stats/hist"},
-	"lab/tally":         {"lab/record", "stats/unit"},
+	"lab/tally":         {"lab/record", "stats", "stats/unit"},
 	"lab/verdict":       {"cost", "lab/record", "lab/sample", "lab/study", "lab/tally", "lab/verdict/estimate", "stats", "stats/bound", "stats/unit", "stats/hist"},
 	"lab/layers":        {"doc", "lab/study", "lab/verdict", "lab/verdict/estimate", "stats", "stats/unit"},
 	"lab/report":        {"cost", "doc", "internal/secret", "lab/across", "lab/layers", "lab/report/chart", "lab/tally", "lab/verdict", "lab/verdict/estimate", "lab/record", "lab/study", "stats", "stats/bound", "stats/unit", "stats/hist"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tarehq/tare/lab/record"
+	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -44,6 +45,20 @@ var figures = regexp.MustCompile(`[0-9][0-9.,]*`)
 // differ in nothing else are equal.
 func Figureless(text string) string { return figures.ReplaceAllString(text, "#") }
 
+// Count counts texts in their order. Those that differ in their figures only are one, as the first.
+func Count(texts []string) (counts []Warning) {
+	at := map[string]int{}
+	for _, text := range texts {
+		k := Figureless(text)
+		if _, ok := at[k]; !ok {
+			at[k] = len(counts)
+			counts = append(counts, Warning{Text: text})
+		}
+		counts[at[k]].N++
+	}
+	return counts
+}
+
 // Refusal says how many trials do not count and why most of these do not; "" if all do.
 func (t Tally) Refusal() string {
 	if len(t.Invalid) == 0 {
@@ -78,6 +93,44 @@ func Of(all []record.Trial) Tally {
 	slices.SortStableFunc(t.Invalid, func(a, b Invalid) int { return cmp.Compare(b.N, a.N) })
 	slices.SortStableFunc(t.Warning, func(a, b Warning) int { return cmp.Compare(b.N, a.N) })
 	return t
+}
+
+// unevenAlpha is the probability of warning of an arm whose trials are refused as often as the
+// control's.
+const unevenAlpha = 0.01
+
+// Uneven warns of the arms whose trials are refused more often than the control's beside them, or
+// less, than chance explains: what refuses a trial may be what the arm costs, and those that
+// count are then the better ones, however many are run again. Of an arm that has none that
+// counts there is nothing to warn of.
+func Uneven(all []record.Trial, control string) (warnings []error) {
+	type cell struct{ workload, arm string }
+	tried, refused, cells := map[cell]int{}, map[cell]int{}, []cell(nil)
+	for _, t := range all {
+		if t.Block < 0 || t.Twin {
+			continue
+		}
+		c := cell{t.Workload, t.Arm}
+		if tried[c]++; tried[c] == 1 {
+			cells = append(cells, c)
+		}
+		if len(t.Invalid) > 0 {
+			refused[c]++
+		}
+	}
+	for _, c := range cells {
+		of := cell{c.workload, control}
+		if c == of || refused[c] == tried[c] || refused[of] == tried[of] {
+			continue
+		}
+		share := stats.ClopperPearson(refused[c], refused[c]+refused[of], unevenAlpha)
+		if share.Contains(float64(tried[c]) / float64(tried[c]+tried[of])) {
+			continue
+		}
+		warnings = append(warnings, fmt.Errorf("%s, workload %s: %d of %s do not count, but %d of %d of %s: if what an arm costs is why, the figures show its better trials alone",
+			c.arm, c.workload, refused[c], unit.Plural(tried[c], "trial"), refused[of], tried[of], control))
+	}
+	return warnings
 }
 
 // once returns what a trial says, of each kind the first: each of its agents may say the same.

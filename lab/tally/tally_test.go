@@ -18,3 +18,30 @@ func TestAgents(t *testing.T) {
 		t.Errorf("warnings: got %+v, want 1 late and 1 busy", n)
 	}
 }
+
+// TestUneven holds that trials which are refused far more often than the control's are warned of,
+// and not those that are refused about as often: chance does that.
+func TestUneven(t *testing.T) {
+	for _, tt := range []struct {
+		name                  string
+		tried, arm, reference int // trials of each, and how many of them are refused
+		warned                bool
+	}{
+		{"a third of one arm's", 30, 10, 0, true}, {"a third of the control's", 30, 0, 10, true},
+		{"as many of both", 30, 10, 9, false}, {"few", 30, 3, 0, false}, {"none", 30, 0, 0, false}, {"all of one arm's", 30, 30, 0, false},
+	} {
+		var all []record.Trial
+		for i := range tt.tried {
+			for arm, refused := range map[string]int{"none": tt.reference, "three": tt.arm} {
+				trial := record.Trial{Block: i, Arm: arm, Workload: "half"}
+				if i < refused {
+					trial.Invalid = []string{"achieved 7763 requests a second of 8000 offered"}
+				}
+				all = append(all, trial, record.Trial{Block: -1, Arm: arm, Invalid: []string{"the pilot"}})
+			}
+		}
+		if got := tally.Uneven(all, "none"); len(got) > 0 != tt.warned {
+			t.Errorf("%s: got %v, want warned: %v", tt.name, got, tt.warned)
+		}
+	}
+}

@@ -73,31 +73,23 @@ func (an *analyser) basis(w study.Workload) Workload {
 // lost are the captures that do not count, by arm and reason, and what those
 // that do warn of.
 func lost(all []record.Capture) []error {
-	n := map[string]int{}
-	first := map[string]string{} // of warnings that differ in their figures only
-	var order []string
-	add := func(arm, why string) {
-		k := tally.Figureless(arm + ": " + why)
-		if n[k]++; n[k] == 1 {
-			order, first[k] = append(order, k), arm+": "+why
-		}
-	}
+	var said []string
 	for _, c := range all {
 		for _, why := range c.Invalid {
-			add(c.Arm, "a capture does not count: "+why)
+			said = append(said, c.Arm+": a capture does not count: "+why)
 		}
 		for _, why := range c.Warnings {
-			add(c.Arm, why)
+			said = append(said, c.Arm+": "+why)
 		}
 		if why := blind(&c); why != "" {
-			add(c.Arm, why)
+			said = append(said, c.Arm+": "+why)
 		}
 	}
 	var ws []error
-	for _, k := range order {
-		text := first[k]
-		if n[k] > 1 {
-			text += fmt.Sprintf(" (the first of %d)", n[k])
+	for _, w := range tally.Count(said) {
+		text := w.Text
+		if w.N > 1 {
+			text += fmt.Sprintf(" (the first of %d)", w.N)
 		}
 		ws = append(ws, fmt.Errorf("%s", text))
 	}

@@ -116,6 +116,9 @@ func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, f 
 	if m == nil && an.attributes(k) {
 		return nil, nil, unmeasured("no valid capture of workload %s has %s", k.Workload, k.Metric)
 	}
+	if m == nil && len(an.valid.lagging(cell{k.Workload, k.Arm, false}, k.Metric)) > 0 {
+		return nil, nil, unmeasured("the generator's lag voids %s in every trial of workload %s", k.Metric, k.Workload)
+	}
 	if m == nil {
 		return nil, nil, notComparable("%s was not measured in workload %s", k.Metric, k.Workload)
 	}

@@ -304,6 +304,7 @@ func TestInteractionSize(t *testing.T) {
 		{"much smaller", 90_000, 1.2, 0.004, verdict.DirectionOnly, verdict.Contradicted},
 		{"too noisy, yet not for that size", 90_000, 1.1, 0.02, verdict.SizeExcluded, verdict.Contradicted},
 		{"too noisy", 600, 1.1, 0.05, verdict.Inconclusive, verdict.Inconclusive},
+		{"as published, inside the threshold", 100, 1.1 + 100.0/30_000, 0.0003, verdict.Inconclusive, verdict.Confirmed},
 	} {
 		u := base()
 		u.noise, u.drift = tc.noise, 0.01
@@ -455,6 +456,21 @@ func TestBoundsWithLag(t *testing.T) {
 		if c.Verdict != tc.want || strings.Contains(c.Sentence, "lag included") != (tc.want == verdict.Confirmed) {
 			t.Errorf("%s: got %q (%s), want %q", tc.name, c.Verdict, c.Sentence, tc.want)
 		}
+	}
+}
+
+// TestVoidedTimesLeaveAClaimOpen holds that a claim on response times which the generator's lag voids
+// in every trial is open: a quieter machine decides it.
+func TestVoidedTimesLeaveAClaimOpen(t *testing.T) {
+	k := directed("more")
+	k.Metric = "response_p95"
+	c := judge(t, base(), func(run *record.Run) {
+		for i := range run.Trials {
+			run.Trials[i].Readings = &record.Readings{Times: map[string]record.Lagged{"response_p95": {Response: 100e3, Lag: 40e3}}}
+		}
+	}, k)
+	if c.Verdict != verdict.Inconclusive || !strings.Contains(c.Sentence, "lag voids") {
+		t.Errorf("got %q (%s), want an open claim that names the lag", c.Verdict, c.Sentence)
 	}
 }
 

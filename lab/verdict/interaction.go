@@ -64,7 +64,10 @@ func interactionFinding(r *CheckResult, c stats.Comparison, sign float64, rule s
 	sum := strings.Join(r.Check.Plus, " and ")
 	said := fmt.Sprintf("%s differs by %s from the sum of %s (%s %s, %s)", r.Check.Arm, ShowSigned(r.Metric, c.Effect), sum,
 		r.Measured.Called(), SpanSigned(r.Metric, r.Measured.Interval), unit.Plural(c.N, "block"))
+	published, told := publishedDifference(r.Check)
 	switch {
+	case rule.Negligible(c) && told && math.Abs(published) <= rule.Threshold:
+		return Finding{Verdict: Inconclusive, Reason: "the published interaction is inside the study's threshold of ±" + Show(r.Metric, rule.Threshold) + ": " + said}
 	case rule.Negligible(c):
 		return Finding{Verdict: Contradicted, Reason: "no interaction of practical size (±" + Show(r.Metric, rule.Threshold) + "): " + said}
 	case c.Verdict == stats.Inconclusive || c.Verdict == stats.Small:

@@ -46,7 +46,7 @@
 // one may be off by chance: that is why none of them decides.
 //
 // A goal, which the study's authors set themselves, is made of bounds. It held if all are
-// confirmed, and failed if any is contradicted.
+// confirmed, and failed if any is contradicted, each at its own level.
 //
 // Analyse is pure: equal runs give equal analyses. It starts nothing, reads
 // nothing and prints nothing; lab/report does that.
@@ -160,7 +160,7 @@ func Analyse(run *record.Run) (*Analysis, error) {
 	}
 	a.Resolutions = a.resolve()
 	a.Accounts, a.Accuracies = accounts(run), accuracies(run)
-	a.Warnings = slices.Concat(a.Warnings, a.caveats(), sample.UnlikeLate(s, run.Trials), lost(run.Captures))
+	a.Warnings = slices.Concat(a.Warnings, a.caveats(), tally.Uneven(run.Trials, s.Control), sample.UnlikeLate(s, run.Trials), lost(run.Captures))
 	a.Headline = a.headline()
 	return a, nil
 }

@@ -173,6 +173,34 @@ func TestWarningsAreTold(t *testing.T) {
 	}
 }
 
+// TestTheBetterTrialsAlone holds that an arm whose slow trials are refused, so that the others show
+// no difference, is warned of.
+func TestTheBetterTrialsAlone(t *testing.T) {
+	u := base()
+	u.blocks = 30
+	r := u.run()
+	for i := range r.Trials {
+		if tr := &r.Trials[i]; tr.Arm == "three" && tr.Block%3 == 0 {
+			tr.Metrics["cpu_per_request"] *= 1.3
+			tr.Invalid = []string{"achieved 9000 requests a second of 10000 offered"}
+		}
+	}
+	warned := func() bool {
+		return slices.ContainsFunc(texts(analyse(t, r).Warnings), func(w string) bool {
+			return strings.Contains(w, "three, workload half: 10 of 30 trials do not count, but 0 of 30 of none")
+		})
+	}
+	if !warned() {
+		t.Errorf("not warned of, got %q", texts(analyse(t, r).Warnings))
+	}
+	for i := range r.Trials {
+		r.Trials[i].Invalid = nil
+	}
+	if warned() {
+		t.Error("warned of, although every trial counts")
+	}
+}
+
 func TestZerosAreComparedByDifference(t *testing.T) {
 	u := base()
 	u.level["loop_allocs"] = 3
