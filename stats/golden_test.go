@@ -143,7 +143,7 @@ func TestGoldenClopperPearson(t *testing.T) {
 func TestGoldenSlope(t *testing.T) {
 	for _, tt := range readGolden(t).Scalings {
 		for key, want := range tt.Intervals {
-			got := stats.Slope(tt.X, tt.Y, level(t, key))
+			got := stats.Slope(tt.X, tt.Y, stats.Rule{Alpha: level(t, key)})
 			if !near(got.Slope, tt.Slope) || !nearInterval(got.Interval, want.interval()) || got.N != len(tt.Y) {
 				t.Errorf("Slope(%v, %d blocks, %s) = %+v, want %v in %v", tt.X, len(tt.Y), key, got, tt.Slope, want.interval())
 			}

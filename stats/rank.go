@@ -18,13 +18,13 @@ type Rank struct {
 // for ratios), NaN where one is missing.
 //
 // Every arm is compared with every other over the blocks that have both; a
-// pair is distinguished if [Holm]'s procedure over all pairs rejects at r.Alpha
-// and the effect is beyond r.Threshold and r.Floor. An arm's rank runs from one
-// more than the number of arms found better to k less the number found worse; all
-// these statements hold together with probability 1 − alpha. A tier is a set
-// of arms linked by pairs that were not distinguished, so any two arms of
-// different tiers were distinguished. Fewer blocks than [BlocksForFamily] of
-// k(k−1)/2 distinguish no pair.
+// pair is distinguished if [Holm]'s procedure over all pairs rejects at r.Alpha,
+// whenever one looks if r.Anytime, and the effect is beyond r.Threshold and
+// r.Floor. An arm's rank runs from one more than the number of arms found better
+// to k less the number found worse; all these statements hold together with
+// probability 1 − alpha. A tier is a set of arms linked by pairs that were not
+// distinguished, so any two arms of different tiers were distinguished. Fewer
+// blocks than [BlocksForFamily] of k(k−1)/2 distinguish no pair.
 func RankIntervals(perBlock [][]float64, r Rule) []Rank {
 	k := 0
 	for _, row := range perBlock {
@@ -56,7 +56,7 @@ func tellApart(perBlock [][]float64, k int, r Rule) (beats [][]bool) {
 	for a := range k {
 		beats[a] = make([]bool, k)
 		for b := range a {
-			c := Compare(differences(perBlock, a, b), Rule{Alpha: r.Alpha})
+			c := Compare(differences(perBlock, a, b), Rule{Alpha: r.Alpha, Anytime: r.Anytime})
 			pairs = append(pairs, pair{a, b})
 			p = append(p, c.P)
 			effects = append(effects, c.Effect)

@@ -38,6 +38,10 @@ func TestRankIntervals(t *testing.T) {
 			[]stats.Rank{{1, 2, 1}, {1, 2, 1}, {3, 3, 2}}},
 		{"too few blocks", levels(5, 0.01, 4, 3, 1, 2), stats.Rule{},
 			[]stats.Rank{{1, 3, 1}, {1, 3, 1}, {1, 3, 1}}},
+		{"clear after seven blocks", levels(7, 0.01, 1, 3, 1, 2), stats.Rule{},
+			[]stats.Rank{{3, 3, 3}, {1, 1, 1}, {2, 2, 2}}},
+		{"likewise, looked at at any time", levels(7, 0.01, 1, 3, 1, 2), stats.Rule{Anytime: true},
+			[]stats.Rank{{1, 3, 1}, {1, 3, 1}, {1, 3, 1}}},
 		{"one arm", levels(5, 0.01, 5, 3), stats.Rule{}, []stats.Rank{{1, 1, 1}}},
 		{"none", nil, stats.Rule{}, nil},
 	}

@@ -16,8 +16,8 @@ type Scaling struct {
 }
 
 // Slope fits a straight line to every block by least squares and takes the
-// Hodges-Lehmann estimate of the slopes with its exact interval of level
-// 1 − alpha. x holds the arms' positions on the scale, a row of perBlock the
+// Hodges-Lehmann estimate of the slopes with its interval. Of r only Alpha and
+// Anytime count. x holds the arms' positions on the scale, a row of perBlock the
 // arms' values in the same order and in the metric's own unit, NaN where one is
 // missing. A block needs values at two different positions.
 //
@@ -28,7 +28,7 @@ type Scaling struct {
 //
 // Where the points bend away from the line beyond chance, a warning says so:
 // then "per layer" is an average, not a law.
-func Slope(x []float64, perBlock [][]float64, alpha float64) Scaling {
+func Slope(x []float64, perBlock [][]float64, r Rule) Scaling {
 	var slopes, bends []float64
 	for _, y := range perBlock {
 		fit, ok := fitBlock(x, y)
@@ -40,13 +40,14 @@ func Slope(x []float64, perBlock [][]float64, alpha float64) Scaling {
 			bends = append(bends, fit.bend)
 		}
 	}
-	s := newSignedRank(slopes)
-	scaling := Scaling{N: len(slopes), Slope: s.estimate(), Interval: s.interval(alpha)}
+	r = Rule{Alpha: r.Alpha, Anytime: r.Anytime}
+	c := Compare(slopes, r)
+	scaling := Scaling{N: len(slopes), Slope: c.Effect, Interval: c.Interval}
 	if lost := len(perBlock) - len(slopes); lost > 0 {
 		scaling.Warnings = append(scaling.Warnings,
 			fmt.Errorf("leaving out %d of %d blocks: too few values for a line", lost, len(perBlock)))
 	}
-	if len(bends) > 0 && !SignedRankInterval(bends, alpha).Contains(0) {
+	if len(bends) > 0 && !Compare(bends, r).Interval.Contains(0) {
 		scaling.Warnings = append(scaling.Warnings,
 			errors.New("the points bend away from a straight line: the slope is an average"))
 	}

@@ -17,7 +17,7 @@ func TestSlopeExact(t *testing.T) {
 			rows[b] = append(rows[b], float64(100*b)+368*layers) // bytes: no noise
 		}
 	}
-	got := stats.Slope(x, rows, 0.05)
+	got := stats.Slope(x, rows, stats.Rule{})
 	if !near(got.Slope, 368) || !near(got.Interval.Lo, 368) || !near(got.Interval.Hi, 368) || len(got.Warnings) != 0 {
 		t.Errorf("Slope of 368 a layer = %+v, want 368 without a warning", got)
 	}
@@ -51,7 +51,7 @@ func TestSlopeWarnings(t *testing.T) {
 		{"none", nil, nil, 0, nil},
 	}
 	for _, tt := range tests {
-		got := stats.Slope(tt.x, tt.rows, 0.01)
+		got := stats.Slope(tt.x, tt.rows, stats.Rule{Alpha: 0.01})
 		var texts []string
 		for _, w := range got.Warnings {
 			texts = append(texts, w.Error())
@@ -65,13 +65,28 @@ func TestSlopeWarnings(t *testing.T) {
 	}
 }
 
+// A slope that is looked at whenever one likes has a wider interval.
+func TestSlopeAtAnyTime(t *testing.T) {
+	x, rng := []float64{0, 1, 2, 4}, seeded(42)
+	rows := make([][]float64, 20)
+	for b := range rows {
+		for _, v := range x {
+			rows[b] = append(rows[b], 10*v+0.2*v*v+rng.NormFloat64())
+		}
+	}
+	planned, anytime := stats.Slope(x, rows, stats.Rule{}), stats.Slope(x, rows, stats.Rule{Anytime: true})
+	if p, a := planned.Interval, anytime.Interval; anytime.Slope != planned.Slope || !(a.Lo < p.Lo && a.Hi > p.Hi) {
+		t.Errorf("at any time %+v, as planned %+v: want the same slope, less surely", anytime, planned)
+	}
+}
+
 func ExampleSlope() {
 	layers := []float64{0, 1, 3}
 	ns := [][]float64{ // a row a block
 		{610, 905, 1500}, {598, 900, 1482}, {605, 898, 1507},
 		{601, 910, 1493}, {612, 902, 1511}, {600, 899, 1490},
 	}
-	s := stats.Slope(layers, ns, 0.05)
+	s := stats.Slope(layers, ns, stats.Rule{})
 	fmt.Printf("%.0f ns a layer [%.0f, %.0f]\n", s.Slope, s.Interval.Lo, s.Interval.Hi)
 	// Output: 297 ns a layer [294, 301]
 }

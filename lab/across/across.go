@@ -32,13 +32,21 @@ type Change struct {
 	// symmetric by the randomisation of its own run, hence so are these.
 	Effect        stats.Comparison
 	Alpha         float64 // level of the interval
+	Anytime       bool    // a run has not ended: the interval holds whenever one looks
 	verdict.Sizes         // the wider of the two runs'
 }
 
 // Relative is the change as a relative one, with its interval; only on the
 // ratio scale.
 func (x *Change) Relative() (e verdict.Estimate, ok bool) {
-	return verdict.Relative(x.Scale, x.Effect, verdict.Estimate{Level: estimate.Level(x.Alpha)})
+	return verdict.Relative(x.Scale, x.Effect, x.estimate())
+}
+
+// Called names the interval for people, as [verdict.Estimate] does.
+func (x *Change) Called() string { return x.estimate().Called() }
+
+func (x *Change) estimate() verdict.Estimate {
+	return verdict.Estimate{Level: estimate.Level(x.Alpha), Anytime: x.Anytime}
 }
 
 // Figure is the change for people, as Comparison.Figure.
@@ -202,10 +210,10 @@ func across(m, n *verdict.Metric) []Change {
 		}
 		x := Change{
 			Workload: c.Workload, Metric: m.Metric, Primary: m.Primary, Scale: m.Scale, Arm: c.Arm,
-			First: c.Effect.Effect, Second: d.Effect.Effect, Alpha: alpha,
+			First: c.Effect.Effect, Second: d.Effect.Effect, Alpha: alpha, Anytime: c.Anytime || d.Anytime,
 			Sizes: verdict.Sizes{Threshold: max(m.Threshold, n.Threshold), Floor: max(m.Floor, n.Floor)},
 		}
-		x.Effect = verdict.Judge(change, stats.Rule{Alpha: alpha, Threshold: x.Threshold, Floor: x.Floor, HigherIsBetter: m.Higher})
+		x.Effect = verdict.Judge(change, stats.Rule{Alpha: alpha, Anytime: x.Anytime, Threshold: x.Threshold, Floor: x.Floor, HigherIsBetter: m.Higher})
 		all = append(all, x)
 	}
 	return all

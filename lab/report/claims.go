@@ -80,7 +80,8 @@ func checksTable(c *verdict.Claim) doc.Table {
 		}
 		key := doc.Cell{Text: says}
 		for _, f := range []verdict.Finding{r.Direction, r.Holds, r.Levels} {
-			if f.Verdict == verdict.NotComparable && !strings.Contains(said, f.Reason) {
+			nothing := f.Verdict == verdict.Inconclusive && r.Comparison == nil && r.Measured == nil
+			if (nothing || f.Verdict == verdict.NotComparable) && !strings.Contains(said, f.Reason) {
 				key.Notes = append(key.Notes, f.Reason)
 				said += f.Reason + "\n"
 			}

@@ -30,8 +30,8 @@ func Compare(first, second *verdict.Analysis) (doc.Page, error) {
 	var p doc.Page
 	p.Add(doc.Heading{Level: 1, Text: fmt.Sprintf("%s against %s, through the control %s that both ran (build ID %s)",
 		b.ID, a.ID, a.Study.Control, a.Programs[a.Study.Control].BuildID)},
-		doc.Note(fmt.Sprintf("Effects are against the control. Change is how much the second run's effect exceeds the first's: their ratios to the control divided, less 1, or their differences subtracted. It has its %s interval; "+
-			"a change counts from the wider of the two runs' bands on. No correction is made for multiple comparisons.", verdict.Confidence(all[0].Alpha))))
+		doc.Note(fmt.Sprintf("Effects are against the control. Change is how much the second run's effect exceeds the first's: their ratios to the control divided, less 1, or their differences subtracted. It has its %s; "+
+			"a change counts from the wider of the two runs' bands on. No correction is made for multiple comparisons.", all[0].Called())))
 	var rest doc.Terms
 	usual := all[0].Alpha
 	for len(all) > 0 {
@@ -100,7 +100,7 @@ func acrossBlocks(all []across.Change, usual float64) []doc.Block {
 	}
 	interval := "interval"
 	if head.Alpha != usual {
-		interval = verdict.Confidence(head.Alpha) + " interval"
+		interval = head.Called()
 	}
 	t := doc.Table{Caption: title, Unlabelled: true, Columns: []doc.Column{{Head: "arm", Key: true, Shrink: true}, {Head: "first", Right: true}, {Head: "second", Right: true},
 		{Head: "change", Right: true}, {Head: interval}, {Head: "n", Right: true}, {Head: "verdict"}}}

@@ -264,3 +264,28 @@ func TestGateOfAnUnfinishedRun(t *testing.T) {
 		}
 	}
 }
+
+// TestUnfinishedRunRanksAndScales holds that ranks and slopes of a run which has not ended are those
+// that hold whenever one looks, too.
+func TestUnfinishedRunRanksAndScales(t *testing.T) {
+	u := base()
+	u.arms(4)
+	for i, times := range []float64{1, 1.5, 2, 2.5} {
+		u.study.Arms[i].X = ptr(float64(i))
+		u.effect(u.study.Arms[i].Name, "cpu_per_request", times)
+	}
+	for blocks, wide := range map[int]bool{6: true, 8: true, 20: false} {
+		u.blocks = blocks
+		r := u.run()
+		r.Manifest.Outcome = "interrupted"
+		m := analyse(t, r).Workload("half").Metric("cpu_per_request")
+		for i, rank := range m.Ranking.Ranks {
+			if open := rank.Lo == 1 && rank.Hi == 4; open != wide {
+				t.Errorf("%d blocks: arm %d has ranks %d to %d, want all open: %v", blocks, i, rank.Lo, rank.Hi, wide)
+			}
+		}
+		if blocks != 8 && m.Slope.Interval.Bounded() == wide {
+			t.Errorf("%d blocks: the slope is %v, want it unbounded: %v", blocks, m.Slope.Interval, wide)
+		}
+	}
+}

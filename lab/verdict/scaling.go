@@ -115,7 +115,7 @@ func (an *analyser) slope(w *Workload, m *Metric) *Slope {
 	if len(positions) < leastPositions {
 		return nil
 	}
-	s.Scaling = stats.Slope(x, an.valid.grid(m, cells, Difference), w.Alpha)
+	s.Scaling = stats.Slope(x, an.valid.grid(m, cells, Difference), an.rule(m, w))
 	return s
 }
 

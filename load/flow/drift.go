@@ -80,7 +80,7 @@ func drift(series []float64, hours float64) (Drift, bool) {
 	for i := range half {
 		pairs = append(pairs, []float64{parts[i], parts[len(parts)-half+i]})
 	}
-	s := stats.Slope(x, pairs, 0.05)
+	s := stats.Slope(x, pairs, stats.Rule{})
 	d := Drift{Level: stats.Median(parts), PerHour: s.Slope, Interval: s.Interval, Pairs: s.N, Outcome: Undecided}
 	matters := mattering * d.Level / hours
 	switch {
