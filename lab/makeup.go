@@ -59,27 +59,29 @@ func (r *runner) missing(blocks int) (cells []study.Cell, pairs int) {
 	return cells, pairs
 }
 
-// lacks is how many valid pairs with the control a cell has less than there are blocks; 0
-// where it is not worth another attempt, since the lag voided most trials.
+// lacks is how many valid pairs with the control a cell has less than there are blocks. Those
+// that the lag voided are not worth another attempt where they are most.
 func (r *runner) lacks(c study.Cell, blocks int) int {
 	valid, control, lost := map[int]bool{}, map[int]bool{}, map[int]bool{} // blocks with a valid trial of the cell, of the control, and with a voided one
 	for _, t := range r.trials {
 		isCell, isControl := t.Arm == c.Arm && t.Twin == c.Twin, t.Arm == r.Study.Control && !t.Twin
 		switch {
 		case t.Workload != c.Workload || len(t.Invalid) > 0 || t.Block < 0 || !isCell && !isControl:
-		case r.voided(&t):
-			lost[t.Block] = true
+			continue
 		case isCell:
 			valid[t.Block] = true
 		default:
 			control[t.Block] = true
 		}
+		lost[t.Block] = lost[t.Block] || r.voided(&t)
 	}
 	maps.DeleteFunc(valid, func(b int, _ bool) bool { return !control[b] })
-	if len(lost) > len(valid) {
-		return 0
+	whole := maps.Clone(valid)
+	maps.DeleteFunc(whole, func(b int, _ bool) bool { return lost[b] })
+	if 2*len(whole) < len(valid) {
+		whole = valid
 	}
-	return max(0, blocks-len(valid))
+	return max(0, blocks-len(whole))
 }
 
 // voided reports whether a trial lacks, since the generator's lag distorts it, a metric by

@@ -9,7 +9,8 @@ import (
 )
 
 // A cell is run again while the generator's lag voids what a claim's headline compares in
-// a few of its trials; not where it voids most of them, nor for the sake of other metrics.
+// a few of its trials; not where it voids most of them, nor for the sake of other metrics. What
+// was refused is run again even so.
 func TestLacksWhatClaimsDecideBy(t *testing.T) {
 	s := &study.Study{
 		Control: "none", Arms: []study.Arm{{Name: "none"}, {Name: "three"}, {Name: "other"}},
@@ -17,14 +18,15 @@ func TestLacksWhatClaimsDecideBy(t *testing.T) {
 		Claims:  []study.Claim{{Checks: []study.Check{{Metric: "response_p95", Workload: "w", Arm: "three"}, {Metric: "response_p99", Workload: "w", Arm: "three"}}}},
 	}
 	for _, tc := range []struct {
-		name, metric string
-		voided       int // blocks of eight
-		three, other bool
+		name, metric    string
+		voided, refused int // blocks of eight, from the first and from the last on
+		three, other    bool
 	}{
-		{"none voided", "response_p95", 0, false, false},
-		{"some voided", "response_p95", 3, true, false},
-		{"most voided", "response_p95", 7, false, false},
-		{"no headline's metric", "response_p99", 3, false, false},
+		{"none voided", "response_p95", 0, 0, false, false},
+		{"some voided", "response_p95", 3, 0, true, false},
+		{"most voided", "response_p95", 7, 0, false, false},
+		{"most voided, one refused", "response_p95", 7, 1, true, false},
+		{"no headline's metric", "response_p99", 3, 0, false, false},
 	} {
 		r := &runner{Options: Options{Study: s}}
 		for block := range 8 {
@@ -33,7 +35,11 @@ func TestLacksWhatClaimsDecideBy(t *testing.T) {
 				if a.Name == "three" && block < tc.voided {
 					l.Lag = 90
 				}
-				r.trials = append(r.trials, record.Trial{Block: block, Workload: "w", Arm: a.Name, Readings: &record.Readings{Times: map[string]record.Lagged{tc.metric: l}}})
+				trial := record.Trial{Block: block, Workload: "w", Arm: a.Name, Readings: &record.Readings{Times: map[string]record.Lagged{tc.metric: l}}}
+				if a.Name == "three" && block >= 8-tc.refused {
+					trial.Invalid = []string{"achieved 7763 requests a second of 8000 offered"}
+				}
+				r.trials = append(r.trials, trial)
 			}
 		}
 		for arm, want := range map[string]bool{"three": tc.three, "other": tc.other} {

@@ -31,6 +31,21 @@ func TestText(t *testing.T) {
 	golden(t, "nesting-120.txt", text(t, a, doc.TextOptions{Width: 120}))
 }
 
+// A run whose control lacks a trial that counts ran all its blocks, even so.
+func TestAllPlannedBlocksRan(t *testing.T) {
+	r := synthetic(1)
+	r.Manifest.Study.Looks = []int{8}
+	for i := range r.Trials {
+		if tr := &r.Trials[i]; tr.Block == 0 && tr.Arm == "none" && !tr.Twin {
+			tr.Invalid = []string{"achieved 7763 requests a second of 8000 offered"}
+		}
+	}
+	const want = "8 blocks; may stop after 8 blocks; ran all planned blocks"
+	if got := text(t, analyse(t, r), doc.TextOptions{}); !strings.Contains(got, want) {
+		t.Errorf("want %q in\n%s", want, got)
+	}
+}
+
 // The page for a pull request has what the text has, and looks up what it leaves out.
 func TestMarkdown(t *testing.T) {
 	a := analyse(t, synthetic(1))

@@ -116,7 +116,7 @@ func programs(m *record.Manifest) []doc.Block {
 }
 
 func design(a *verdict.Analysis) string {
-	m := &a.Manifest
+	m, begun := &a.Manifest, a.Progress().Begun
 	var looks []string
 	for _, l := range a.Looks() {
 		looks = append(looks, fmt.Sprint(l.Blocks))
@@ -125,7 +125,7 @@ func design(a *verdict.Analysis) string {
 	if m.Study.Twin {
 		text += " run twice in each block"
 	}
-	text += fmt.Sprintf("; seed %d; %s; may stop after %s blocks", m.Seed, unit.Plural(a.Progress().Blocks, "block"), strings.Join(looks, ", "))
+	text += fmt.Sprintf("; seed %d; %s; may stop after %s blocks", m.Seed, unit.Plural(begun, "block"), strings.Join(looks, ", "))
 	switch m.Outcome {
 	case "":
 		return text + "; unfinished"
@@ -134,7 +134,7 @@ func design(a *verdict.Analysis) string {
 		if !a.Decided() {
 			what = "all budgets were decided"
 		}
-		if last := a.Looks(); len(last) > 0 && a.Progress().Blocks >= last[len(last)-1].Blocks {
+		if last := a.Looks(); len(last) > 0 && begun >= last[len(last)-1].Blocks {
 			return text + "; ran all planned blocks: " + what
 		}
 		return text + "; stopped early: " + what
