@@ -126,8 +126,8 @@ func buildAll(t *testing.T, arms ...string) string {
 }
 
 // TestDoctor has the doctor look at every fault, and at a twin without it: it
-// must find the one, and nothing at all in the other. A look is repeated, longer,
-// when it came out wrong: the machine may have been too busy for the first.
+// must find the one, and nothing at all in the other. Looks are taken side by side, as
+// they wait more than they work. One that came out wrong is repeated alone, and longer.
 func TestDoctor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes: -short leaves it out")
@@ -141,15 +141,14 @@ func TestDoctor(t *testing.T) {
 		rule, _, _ := strings.Cut(p.name, "-")
 		covered[rule] = true
 		t.Run(p.name, func(t *testing.T) {
-			if slices.Contains(p.sick, "--for") { // it waits for a header: how busy the machine is does not matter
-				t.Parallel()
-			}
+			t.Parallel()
 			eventually(t, func(longer []string) error { return looksAt(t, bin, p, rule, longer) })
 		})
 		if p.twin {
 			continue
 		}
 		t.Run(p.name+", healthy", func(t *testing.T) {
+			t.Parallel()
 			eventually(t, func(longer []string) error { return looksAt(t, bin, p, "", longer) })
 		})
 	}
@@ -160,15 +159,24 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// eventually tries three times.
+// alone is held for writing by a look that is repeated, and for reading by a first one.
+var alone sync.RWMutex
+
+// eventually tries three times, but for the first alone.
 func eventually(t *testing.T, try func(longer []string) error) {
 	t.Helper()
+	alone.RLock()
+	unlock := alone.RUnlock
+	defer func() { unlock() }()
 	for _, d := range []string{"2s", "4s", "10s"} {
 		err := try([]string{"--for", d})
 		if err == nil {
 			return
 		}
 		t.Logf("with --for %s: %v", d, err)
+		unlock()
+		alone.Lock()
+		unlock = alone.Unlock
 	}
 	t.Error("came out wrong three times")
 }
