@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -93,11 +94,11 @@ func New(o Options) (*Client, error) {
 	if !(o.Budget <= 1) {
 		return nil, fmt.Errorf("client: Options.Budget is %v; set a share up to 1, or 0 for %v", o.Budget, defaultBudget)
 	}
-	o.Timeout = orDefault(o.Timeout, defaultTimeout)
-	o.Attempts = orDefault(o.Attempts, defaultAttempts)
-	o.Backoff = orDefault(o.Backoff, defaultBackoff)
-	o.RetryAfter = orDefault(o.RetryAfter, defaultRetryAfter)
-	o.Budget = orDefault(o.Budget, defaultBudget)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Attempts = cmp.Or(o.Attempts, defaultAttempts)
+	o.Backoff = cmp.Or(o.Backoff, defaultBackoff)
+	o.RetryAfter = cmp.Or(o.RetryAfter, defaultRetryAfter)
+	o.Budget = cmp.Or(o.Budget, defaultBudget)
 	o.DeadlineField = http.CanonicalHeaderKey(o.DeadlineField)
 	if o.Next == nil {
 		o.Next = NewTransport()
@@ -111,13 +112,6 @@ func New(o Options) (*Client, error) {
 		c.budgets[i].Fill()
 	}
 	return c, nil
-}
-
-func orDefault[T comparable](v, otherwise T) T {
-	if v == *new(T) {
-		return otherwise
-	}
-	return v
 }
 
 // Counts returns what the client has done so far.

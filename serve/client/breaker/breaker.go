@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"sync"
@@ -55,21 +56,14 @@ func (o Options) complete() (Options, error) {
 	if !(o.Share <= 1) {
 		return o, fmt.Errorf("breaker: Options.Share is %v; set a share up to 1, or 0 for %v", o.Share, defaultShare)
 	}
-	o.Consecutive = orDefault(o.Consecutive, defaultConsecutive)
-	o.Share = orDefault(o.Share, defaultShare)
-	o.Least = orDefault(o.Least, defaultLeast)
-	o.Window = max(orDefault(o.Window, defaultWindow), parts)
-	o.Out = orDefault(o.Out, defaultOut)
-	o.MostOut = max(orDefault(o.MostOut, defaultMostOut), o.Out)
-	o.Probes = orDefault(o.Probes, 1)
+	o.Consecutive = cmp.Or(o.Consecutive, defaultConsecutive)
+	o.Share = cmp.Or(o.Share, defaultShare)
+	o.Least = cmp.Or(o.Least, defaultLeast)
+	o.Window = max(cmp.Or(o.Window, defaultWindow), parts)
+	o.Out = cmp.Or(o.Out, defaultOut)
+	o.MostOut = max(cmp.Or(o.MostOut, defaultMostOut), o.Out)
+	o.Probes = cmp.Or(o.Probes, 1)
 	return o, nil
-}
-
-func orDefault[T comparable](v, otherwise T) T {
-	if v == *new(T) {
-		return otherwise
-	}
-	return v
 }
 
 // State of a breaker.

@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 )
@@ -27,7 +28,7 @@ func NewGroup(o Options, share float64) (*Group, error) {
 	if !(share >= 0 && share <= 1) {
 		return nil, fmt.Errorf("breaker: a share of %v may be out; set one from 0 to 1", share)
 	}
-	return &Group{o: o, share: orDefault(share, 0.5), members: map[string]*Breaker{}}, nil
+	return &Group{o: o, share: cmp.Or(share, 0.5), members: map[string]*Breaker{}}, nil
 }
 
 // Member returns the breaker of that name, a new one if there is none.

@@ -13,6 +13,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,14 +85,7 @@ func (d *DNS) Watch(ctx context.Context, found func([]proxy.Server, error)) {
 	}
 }
 
-func (d *DNS) least() time.Duration { return orDefault(d.Least, defaultLeast) }
-
-func orDefault(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
-}
+func (d *DNS) least() time.Duration { return cmp.Or(d.Least, defaultLeast) }
 
 // Lookup looks the name up once. It returns at least one server, in a fixed order, and for
 // how long the answer is good.
@@ -122,9 +116,9 @@ func (d *DNS) Lookup(ctx context.Context) ([]proxy.Server, time.Duration, error)
 func (d *DNS) bound(seen *ttls) time.Duration {
 	ttl, ok := seen.least()
 	if !ok {
-		return orDefault(d.Default, defaultTTL)
+		return cmp.Or(d.Default, defaultTTL)
 	}
-	return min(max(ttl, d.least()), orDefault(d.Most, defaultMost))
+	return min(max(ttl, d.least()), cmp.Or(d.Most, defaultMost))
 }
 
 // resolver returns one whose answers' times to live are noted.

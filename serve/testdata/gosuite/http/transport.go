@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"math"
@@ -80,14 +81,14 @@ func transportOf(t *http.Transport) *transport.Transport {
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return dial(t, ctx, network, address)
 		},
-		HeaderTimeout: orDefault(t.ResponseHeaderTimeout, -1),
-		IdleTimeout:   orDefault(t.IdleConnTimeout, ever),
-		Idle:          orDefault(t.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost),
+		HeaderTimeout: cmp.Or(t.ResponseHeaderTimeout, -1),
+		IdleTimeout:   cmp.Or(t.IdleConnTimeout, ever),
+		Idle:          cmp.Or(t.MaxIdleConnsPerHost, http.DefaultMaxIdleConnsPerHost),
 		Conns:         t.MaxConnsPerHost,
 		Queue:         math.MaxInt,
 		QueueTimeout:  ever,
-		HeaderBytes:   orDefault(int(t.MaxResponseHeaderBytes), 10<<20),
-		TLS:           orDefault(t.TLSClientConfig, new(tls.Config)),
+		HeaderBytes:   cmp.Or(int(t.MaxResponseHeaderBytes), 10<<20),
+		TLS:           cmp.Or(t.TLSClientConfig, new(tls.Config)),
 	}
 	ours, _ := transports.LoadOrStore(of, &transport.Transport{Options: o})
 	return ours.(*transport.Transport)
@@ -101,11 +102,4 @@ func dial(t *http.Transport, ctx context.Context, network, address string) (net.
 		return t.Dial(network, address)
 	}
 	return new(net.Dialer).DialContext(ctx, network, address)
-}
-
-func orDefault[T comparable](v, otherwise T) T {
-	if v == *new(T) {
-		return otherwise
-	}
-	return v
 }
