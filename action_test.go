@@ -3,6 +3,7 @@ package tare_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -170,9 +171,7 @@ func TestActionScript(t *testing.T) {
 				vars[strings.ToUpper(name)] = in.Default
 			}
 			vars["PROFILE"] = "false"
-			for name, value := range tt.env {
-				vars[name] = value
-			}
+			maps.Copy(vars, tt.env)
 			cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", a.measureScript()) // as the runner does
 			cmd.Dir, cmd.Env = repo, os.Environ()
 			for name, value := range vars {

@@ -70,7 +70,7 @@ var arrows = map[string][]string{
 	"cost/bpf/probe":    {"cost", "cost/bpf", "cost/bpf/probe/site", "cost/internal/...", "internal/task", "stats", "stats/unit"},
 	"cost/diff":         {"cost", "stats"},
 	"cost/doctor":       {"cost", "cost/doctor/...", "stats/unit"},
-	"cost/capture":      {"cost", "cost/bpf", "cost/bpf/probe", "cost/doctor/proc", "cost/exectrace", "cost/pprof", "internal/cgroup", "load", "stats/unit"},
+	"cost/capture":      {"cost", "cost/bpf", "cost/bpf/probe", "cost/doctor/proc", "cost/exectrace", "cost/pprof", "internal/cgroup", "internal/task", "load", "stats/unit"},
 	"cost/doctor/proc":  {"internal/cgroup", "internal/task"},
 	"cost/pprof":        {"cost", "cost/internal/..."},
 	"cost/exectrace":    {"cost"},

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/doctor/proc"
 	"github.com/tarehq/tare/cost/pprof"
+	"github.com/tarehq/tare/internal/task"
 	"github.com/tarehq/tare/stats/unit"
 )
 
@@ -120,5 +119,5 @@ func runsProgram(pid int, p *pprof.Profile) bool {
 	if err != nil || p.Program() == "" {
 		return true
 	}
-	return p.Program() == filepath.Base(strings.TrimSuffix(exe, " (deleted)"))
+	return task.Printable(p.Program()) == task.ProgramName(exe)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/tarehq/tare/kube/api/v1alpha1"
 
@@ -87,9 +88,7 @@ func (p *pass) applyOne(ctx context.Context, cl cluster, c *v1alpha1.ClusterRun,
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	for name, value := range p.labels(c) {
-		labels[name] = value
-	}
+	maps.Copy(labels, p.labels(c))
 	u.SetLabels(labels)
 	u.SetOwnerReferences(nil)
 	if owner := p.owner(c); owner != nil {

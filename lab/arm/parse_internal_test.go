@@ -5,6 +5,7 @@ package arm
 import (
 	"encoding/binary"
 	"maps"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -36,14 +37,6 @@ func netlinkEnd(kind uint16, payload ...byte) []byte {
 	return append(b, payload...)
 }
 
-func join(parts ...[]byte) []byte {
-	var all []byte
-	for _, p := range parts {
-		all = append(all, p...)
-	}
-	return all
-}
-
 func TestParseSockets(t *testing.T) {
 	enoent := make([]byte, 4)
 	binary.NativeEndian.PutUint32(enoent, ^uint32(unix.ENOENT)+1)
@@ -53,8 +46,8 @@ func TestParseSockets(t *testing.T) {
 		want     Sockets
 		done, ok bool
 	}{
-		{"answers", join(diagAnswer(6, 80), diagAnswer(6, 80), diagAnswer(10, 80), diagAnswer(1, 81)), Sockets{"TIME_WAIT": 2, "LISTEN": 1}, false, true},
-		{"last", join(diagAnswer(1, 80), netlinkEnd(unix.NLMSG_DONE)), Sockets{"ESTABLISHED": 1}, true, true},
+		{"answers", slices.Concat(diagAnswer(6, 80), diagAnswer(6, 80), diagAnswer(10, 80), diagAnswer(1, 81)), Sockets{"TIME_WAIT": 2, "LISTEN": 1}, false, true},
+		{"last", slices.Concat(diagAnswer(1, 80), netlinkEnd(unix.NLMSG_DONE)), Sockets{"ESTABLISHED": 1}, true, true},
 		{"unknown state", diagAnswer(77, 80), Sockets{"77": 1}, false, true},
 		{"refused", netlinkEnd(unix.NLMSG_ERROR, enoent...), Sockets{}, false, false},
 		{"short answer", netlinkEnd(diagByFamily, 1, 2, 3), Sockets{}, false, false},
@@ -73,7 +66,7 @@ func TestParseSockets(t *testing.T) {
 }
 
 func FuzzParseSockets(f *testing.F) {
-	f.Add(join(diagAnswer(6, 80), netlinkEnd(unix.NLMSG_DONE)))
+	f.Add(slices.Concat(diagAnswer(6, 80), netlinkEnd(unix.NLMSG_DONE)))
 	f.Add(netlinkEnd(unix.NLMSG_ERROR, 1, 2, 3, 4))
 	f.Fuzz(func(t *testing.T, datagram []byte) {
 		n := Sockets{}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -204,9 +205,7 @@ func (g *generation) keep(t *record.Trial) error {
 	if said.requests == 0 {
 		return errors.New("the generator reports no request that was answered")
 	}
-	for name, v := range said.times {
-		t.Metrics[name] = v
-	}
+	maps.Copy(t.Metrics, said.times)
 	t.Requests, t.Elapsed = said.requests, g.ending.Elapsed
 	n, m := float64(said.requests), t.Metrics
 	m["throughput"] = n / t.Elapsed.Seconds()

@@ -312,10 +312,7 @@ func (r *run) dispatch(now int64, next *int64, arrive *pace.Cursor) (wake int64,
 	for u := r.thinking.due(now); u != nil; u = r.thinking.due(now) {
 		r.resume(u)
 	}
-	wake = r.end
-	if *next < r.end {
-		wake = *next
-	}
+	wake = min(*next, r.end)
 	if now >= r.end {
 		wake = never
 	}
@@ -327,11 +324,7 @@ func (r *run) dispatch(now int64, next *int64, arrive *pace.Cursor) (wake int64,
 
 // resume gives a user a goroutine until the user thinks again.
 func (r *run) resume(u *user) {
-	r.under.Add(1)
-	go func() {
-		defer r.under.Done()
-		r.goOn(u)
-	}()
+	r.under.Go(func() { r.goOn(u) })
 }
 
 // goOn takes a user's steps until there is time to think or the user leaves.

@@ -77,15 +77,7 @@ func Once(why string) Rule { return Rule{once, "", why} }
 
 // is reports whether name means the layer.
 func (l *Layer) is(name string) bool {
-	if l.Name == name {
-		return true
-	}
-	for _, r := range l.Roles {
-		if r == name {
-			return true
-		}
-	}
-	return false
+	return l.Name == name || slices.Contains(l.Roles, name)
 }
 
 // has reports whether the layer has a rule of that kind.

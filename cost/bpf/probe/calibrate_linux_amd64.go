@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ func Calibrate(ctx context.Context) (Price, error) {
 func (w *Watch) hit(plain time.Duration) (Price, error) {
 	p := newPlan(w.routes, w.t)
 	if len(p.marks) == 0 {
-		return Price{}, fmt.Errorf("calibrating: %s", first(p.blurred[0].why, "no call was seen"))
+		return Price{}, fmt.Errorf("calibrating: %s", cmp.Or(p.blurred[0].why, "no call was seen"))
 	}
 	if err := errors.Join(w.attach(p), w.d.begin(time.Minute)); err != nil {
 		return Price{}, err

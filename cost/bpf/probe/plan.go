@@ -108,7 +108,7 @@ func nearest(rets []uint64, p program) (m mark, why string, ok bool) {
 		fn := p.function(pc)
 		if fn == "" || strings.HasPrefix(fn, "runtime.") {
 			// The runtime's own frames may run on another stack.
-			why = first(why, "it is called through "+first(fn, "code that has no name"))
+			why = cmp.Or(why, "it is called through "+cmp.Or(fn, "code that has no name"))
 			continue
 		}
 		at, end := site.After(p.code(pc))
@@ -116,10 +116,10 @@ func nearest(rets []uint64, p program) (m mark, why string, ok bool) {
 		case site.Returned:
 			continue
 		case site.Unknown:
-			why = first(why, fn+", which calls it, does more afterwards than can be followed")
+			why = cmp.Or(why, fn+", which calls it, does more afterwards than can be followed")
 			continue
 		case site.Late:
-			why = first(why, fn+", which calls it, calls something else before a probe can be placed")
+			why = cmp.Or(why, fn+", which calls it, calls something else before a probe can be placed")
 		}
 		probed := pc + uint64(at)
 		delta, known := p.delta(probed)
@@ -128,15 +128,5 @@ func nearest(rets []uint64, p program) (m mark, why string, ok bool) {
 		}
 		return mark{probed, uint64(delta)}, why, true
 	}
-	return mark{}, first(why, "nothing that calls it has an instruction to probe afterwards"), false
-}
-
-// first returns the first that says something.
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
+	return mark{}, cmp.Or(why, "nothing that calls it has an instruction to probe afterwards"), false
 }
