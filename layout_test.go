@@ -87,7 +87,7 @@ var arrows = map[string][]string{
 	"web/links":               {"doc"},
 	"web/trend":               {"doc", "lab/report/chart", "lab/study", "lab/verdict", "stats", "stats/unit", "web/history", "web/history/change", "web/links"},
 	"web/cmd":                 {"web", "web/history"},
-	"web/history":             {"lab/record", "lab/report", "lab/study", "lab/trend", "lab/verdict", "studies"},
+	"web/history":             {"lab/record", "lab/report", "lab/study", "lab/trend", "lab/verdict", "lab/verdict/estimate", "studies"},
 	"web/history/change":      {"stats"},
 	"web/history/historytest": {"cost", "cost/pprof", "lab/record", "lab/study"},
 	"web/upload":              {},

@@ -3,12 +3,9 @@
 package bpf_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
+	"github.com/tarehq/tare/cost/internal/toolchain"
 )
 
 // TestVerifyOffsets has the offsets that are known believed, by goroutines of different
@@ -62,7 +60,7 @@ func TestUnknownToolchain(t *testing.T) {
 	if err := bpf.Verify(); err != nil {
 		t.Errorf("this program as it is: %v", err)
 	}
-	exe := older(t)
+	exe := toolchain.Unknown(t, "/proc/self/exe")
 	cmd := exec.Command(exe, "-test.run=^TestUnknownToolchain$", "-test.v")
 	cmd.Env = append(os.Environ(), running+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestUnknownToolchain") {
@@ -97,22 +95,6 @@ func TestStay(t *testing.T) {
 		t.Skip("for TestUnknownToolchain alone")
 	}
 	os.Stdin.Read(make([]byte, 1))
-}
-
-// older returns a copy of this program that says of itself to be of go1.21.
-func older(t *testing.T) string {
-	t.Helper()
-	self, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := []byte(runtime.Version())
-	other := append([]byte("go1.21"), bytes.Repeat([]byte("."), len(version))...)[:len(version)]
-	exe := filepath.Join(t.TempDir(), "older")
-	if err := os.WriteFile(exe, bytes.ReplaceAll(self, version, other), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return exe
 }
 
 // wants fails the test unless an error is of something that is not supported, and

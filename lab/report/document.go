@@ -80,7 +80,7 @@ func onScaleOf(s verdict.Scale, v float64) *float64 {
 	if s == verdict.Ratio {
 		v = math.Expm1(v)
 	}
-	return number(v)
+	return estimate.Finite(v)
 }
 
 func newComparison(c *verdict.Comparison) *comparisonOut {

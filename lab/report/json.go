@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"github.com/tarehq/tare/lab/layers"
@@ -155,12 +154,4 @@ type checkOut struct {
 	Levels              verdict.Finding   `json:"levels_verdict,omitzero"`
 	Holds               verdict.Finding   `json:"verdict,omitzero"`
 	Outcome             bound.Outcome     `json:"outcome,omitzero"` // of a goal's
-}
-
-// number is v where JSON can hold it.
-func number(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
 }

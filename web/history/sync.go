@@ -21,6 +21,7 @@ import (
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/trend"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/lab/verdict/estimate"
 	"github.com/tarehq/tare/studies"
 )
 
@@ -453,23 +454,16 @@ func seriesOf(a *verdict.Analysis) []keptSeries {
 			}
 			s := keptSeries{workload: w.Name, metric: m.Name, floor: math.Expm1(m.Floor)}
 			for _, p := range t.Points {
-				if math.IsNaN(p.Change.Value) || math.IsInf(p.Change.Value, 0) {
+				if estimate.Finite(p.Change.Value) == nil {
 					continue
 				}
 				s.points = append(s.points, Point{Arm: p.Arm, Commit: commits[p.Arm], Blocks: p.Blocks, Value: p.Change.Value,
-					Lo: bounded(p.Change.Interval.Lo), Hi: bounded(p.Change.Interval.Hi), Alpha: p.Alpha, Word: p.Word})
+					Lo: estimate.Finite(p.Change.Interval.Lo), Hi: estimate.Finite(p.Change.Interval.Hi), Alpha: p.Alpha, Word: p.Word})
 			}
 			all = append(all, s)
 		}
 	}
 	return all
-}
-
-func bounded(v float64) *float64 {
-	if math.IsInf(v, 0) || math.IsNaN(v) {
-		return nil
-	}
-	return &v
 }
 
 var commitOf = regexp.MustCompile(`@([^+]*)`)

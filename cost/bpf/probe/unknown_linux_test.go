@@ -3,18 +3,16 @@
 package probe_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf/probe"
+	"github.com/tarehq/tare/cost/internal/toolchain"
 )
 
 // TestUnknownToolchain has programs as they would be of a version of Go that is not
@@ -28,28 +26,12 @@ func TestUnknownToolchain(t *testing.T) {
 	}
 	s := start(t, build(t))
 	open(t, s.pid)
-	cmd := exec.Command(older(t, "/proc/self/exe"), "-test.run=^TestUnknownToolchain$", "-test.v")
+	cmd := exec.Command(toolchain.Unknown(t, "/proc/self/exe"), "-test.run=^TestUnknownToolchain$", "-test.v")
 	cmd.Env = append(os.Environ(), probing+"="+strconv.Itoa(s.pid))
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestUnknownToolchain") {
 		t.Errorf("as go1.21: %v\n%s", err, out)
 	}
-	refused(t, start(t, older(t, build(t))).pid, `built by "go1.21`, "known are go1.22 to go1.27")
-}
-
-// older returns a copy of a program that says of itself to be of go1.21.
-func older(t *testing.T, path string) string {
-	t.Helper()
-	program, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := []byte(runtime.Version())
-	other := append([]byte("go1.21"), bytes.Repeat([]byte("."), len(version))...)[:len(version)]
-	exe := filepath.Join(t.TempDir(), "older")
-	if err := os.WriteFile(exe, bytes.ReplaceAll(program, version, other), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return exe
+	refused(t, start(t, toolchain.Unknown(t, build(t))).pid, `built by "go1.21`, "known are go1.22 to go1.27")
 }
 
 // refused fails the test unless a process is not supported, for reasons.

@@ -1,11 +1,15 @@
 // Package toolchain finds versions of Go that are to be had, for tests of what reads
-// programs built by them.
+// programs built by them, and makes a program of one that is not known.
 package toolchain
 
 import (
+	"bytes"
 	"context"
 	"go/version"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -42,4 +46,20 @@ func newest(list []string) string {
 		}
 	}
 	return best
+}
+
+// Unknown returns a copy of a program that says of itself to be of go1.21, which is not known.
+func Unknown(t testing.TB, path string) string {
+	t.Helper()
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := []byte(runtime.Version())
+	other := append([]byte("go1.21"), bytes.Repeat([]byte("."), len(own))...)[:len(own)]
+	exe := filepath.Join(t.TempDir(), "unknown")
+	if err := os.WriteFile(exe, bytes.ReplaceAll(program, own, other), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return exe
 }

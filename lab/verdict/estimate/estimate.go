@@ -29,7 +29,7 @@ func (e Estimate) MarshalJSON() ([]byte, error) {
 		Hi    *float64 `json:"hi,omitzero"`
 		Level float64  `json:"level,omitzero"`
 		Any   bool     `json:"anytime,omitzero"`
-	}{e.Value, finite(e.Interval.Lo), finite(e.Interval.Hi), e.Level, e.Anytime})
+	}{e.Value, Finite(e.Interval.Lo), Finite(e.Interval.Hi), e.Level, e.Anytime})
 }
 
 // Called names the interval for people: "98 % interval", or "95 % anytime interval".
@@ -41,7 +41,8 @@ func (e Estimate) Called() string {
 	return fmt.Sprintf("%.4g %% %s", 100*e.Level, name)
 }
 
-func finite(v float64) *float64 {
+// Finite is v where JSON can hold it, and nil where it cannot.
+func Finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
