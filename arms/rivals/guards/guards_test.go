@@ -77,7 +77,7 @@ func arms(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	var all []string
-	for _, m := range regexp.MustCompile(`rival: guards\n\s+args: \[--layer, "?([\w,-]+)"?\]`).FindAllSubmatch(b, -1) {
+	for _, m := range regexp.MustCompile(`rival: guards,?\s+args: \[--layer, "?([\w,-]+)"?\]`).FindAllSubmatch(b, -1) {
 		all = append(all, string(m[1]))
 	}
 	if len(all) < 10 {
