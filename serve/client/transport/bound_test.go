@@ -127,6 +127,43 @@ func TestHostsGo(t *testing.T) {
 	}
 }
 
+// empty answers each request with nothing.
+type empty struct{}
+
+func (empty) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody, Request: r}, nil
+}
+
+// TestHTTP2HostsGo has hosts that have chosen HTTP/2 be forgotten once nobody asks them, and one that
+// is asked not: its next request would begin with another handshake.
+func TestHTTP2HostsGo(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	dials := map[string]int{}
+	tr := &transport.Transport{Options: transport.Options{TLS: &tls.Config{InsecureSkipVerify: true}, Other: empty{}}}
+	tr.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dials[address]++
+		return new(net.Dialer).DialContext(ctx, network, s.Listener.Addr().String())
+	}
+	for i := range 400 {
+		for _, host := range []string{fmt.Sprintf("pod-%d.test", i), "stays.test"} {
+			res, err := tr.RoundTrip(must(http.NewRequest("GET", "https://"+host+"/", nil)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+		}
+	}
+	if n := tr.Hosts(); n > 200 {
+		t.Errorf("%d hosts are remembered", n)
+	}
+	if n := dials["stays.test:443"]; n != 1 {
+		t.Errorf("the host that stays was dialled %d times, want once", n)
+	}
+}
+
 // TestBusy has a request that finds the queue full, or waits for too long, or whose caller has
 // gone, say so; and the next one go out once there is a place.
 func TestBusy(t *testing.T) {

@@ -108,8 +108,9 @@ type host struct {
 	conns map[*conn]struct{}
 	watch *time.Timer // calls overdue; nil: not yet
 
-	warming int                // by how many it is to be kept warm; guarded by Transport.mu, as is cool
+	warming int                // by how many it is to be kept warm; guarded by Transport.mu, as is what follows
 	cool    context.CancelFunc // ends that
+	used    bool               // since hosts were looked through
 }
 
 // errStale says that a connection ended before anything of the request was sent on it.
@@ -302,20 +303,22 @@ func (t *Transport) host(address string, secure bool) *host {
 		})
 		t.hosts[key] = h
 	}
+	h.used = true
 	h.entering.Add(1)
 	return h
 }
 
 // forgetLocked forgets hosts that nobody uses, now and then: addresses come and go, as those of
-// pods do. That one has chosen HTTP/2 by TLS is worth knowing.
+// pods do. That one has chosen HTTP/2 by TLS is worth knowing while it is asked.
 func (t *Transport) forgetLocked() {
 	if len(t.hosts) < max(t.sweepAt, leastHosts) {
 		return
 	}
 	for key, h := range t.hosts {
-		if h.entering.Load() == 0 && h.warming == 0 && (t.UnencryptedHTTP2 || !h.http2.Load()) && h.pool.Unused() {
+		if h.entering.Load() == 0 && h.warming == 0 && (!h.used || t.UnencryptedHTTP2 || !h.http2.Load()) && h.pool.Unused() {
 			delete(t.hosts, key)
 		}
+		h.used = false
 	}
 	t.sweepAt = 2 * len(t.hosts)
 }
