@@ -62,8 +62,10 @@ func TestTake(t *testing.T) {
 	if _, err := look(t, "take: {v: {json: id, optional: true}}", `{}`, nil); !errors.Is(err, script.ErrUnfilled) {
 		t.Errorf("an optional value that is then used: got %v, want ErrUnfilled", err)
 	}
-	if _, err := look(t, "take: {v: {json: v}}", `{"v": "a\r\nHost: b"}`, nil); err == nil || !strings.Contains(err.Error(), "line end") {
-		t.Errorf("a value with a line end in a header: got %v", err)
+	for _, v := range []string{`a\r\nHost: b`, `a\u0001`, `\u007f`} { // the transport would refuse them, as if the service had failed
+		if _, err := look(t, "take: {v: {json: v}}", `{"v": "`+v+`"}`, nil); err == nil || !strings.Contains(err.Error(), "line end") {
+			t.Errorf("the value %s in a header: got %v", v, err)
+		}
 	}
 }
 

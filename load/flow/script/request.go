@@ -36,8 +36,8 @@ func (q *Request) Build(known Values) (*http.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		if strings.ContainsAny(v, "\r\n\x00") {
-			return nil, fmt.Errorf("header %s: the value has a line end", f.name)
+		if strings.ContainsFunc(v, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+			return nil, fmt.Errorf("header %s: the value has a control character, such as a line end", f.name)
 		}
 		req.Header.Set(f.name, v)
 		if strings.EqualFold(f.name, "Host") {
