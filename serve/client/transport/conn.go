@@ -212,6 +212,9 @@ func (x *call) explain(err error) error {
 		default:
 		}
 	}
+	if x.c.reused && (err == io.EOF || err == errEnded || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)) {
+		return &EndedError{err}
+	}
 	return err
 }
 

@@ -224,6 +224,10 @@ func (e *BusyError) Error() string {
 // Unwrap returns why it waits no more.
 func (e *BusyError) Unwrap() error { return e.Err }
 
+// EndedError is the end of a connection that had been kept, in place of an answer: most often the host
+// keeps idle ones for less long. Nobody knows whether it has begun the request.
+type EndedError struct{ error }
+
 // busy returns why there is no connection.
 func (t *Transport) busy(h *host, address string, err error) error {
 	if err == pool.ErrFull || err == pool.ErrLate {
@@ -252,7 +256,7 @@ func valid(r *http.Request) error {
 		return fmt.Errorf("%q is not a method", r.Method)
 	case strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '/' }):
 		return fmt.Errorf("%q is not a host", host)
-	case strings.ContainsFunc(r.URL.RawQuery, isBlank), strings.ContainsFunc(r.URL.Opaque, isBlank): // paths are escaped
+	case strings.ContainsFunc(r.URL.RawQuery+r.URL.Opaque, func(c rune) bool { return c <= ' ' || c == 0x7f }): // paths are escaped
 		return fmt.Errorf("%q is not a target", r.URL.RequestURI())
 	}
 	for _, fields := range []http.Header{r.Header, r.Trailer} {
@@ -269,9 +273,6 @@ func valid(r *http.Request) error {
 	}
 	return nil
 }
-
-// isBlank reports whether a target ends at c, or no target may have it.
-func isBlank(c rune) bool { return c <= ' ' || c == 0x7f }
 
 func closeBody(r *http.Request) {
 	if r.Body != nil {

@@ -193,6 +193,28 @@ func TestReuse(t *testing.T) {
 	}
 }
 
+// TestEndedError tells the end of a connection that was kept, in place of an answer, from that of a new
+// one.
+func TestEndedError(t *testing.T) {
+	url := script(t, func(n int, c net.Conn, in *bufio.Reader) {
+		if n == 1 {
+			_, _ = http.ReadRequest(in)
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+		_, _ = http.ReadRequest(in)
+	})
+	tr := &transport.Transport{}
+	if _, err := tr.RoundTrip(must(http.NewRequest("GET", url, nil))); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false} { // the second one goes on a new connection
+		_, err := tr.RoundTrip(must(http.NewRequest("GET", url, nil)))
+		if _, got := errors.AsType[*transport.EndedError](err); err == nil || got != want {
+			t.Errorf("request %d: got %v, want an EndedError: %t", i, err, want)
+		}
+	}
+}
+
 // TestBodies has requests' bodies of any size and frame come whole, with trailers.
 func TestBodies(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
