@@ -10,6 +10,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -97,6 +98,10 @@ func (e *exchange) run() {
 	a := e.first(c)
 	for e.wantsAnother(a) {
 		c, ok := e.choose()
+		if !ok && e.crossed(a) { // no other server can do it
+			e.tried = balance.Skip{}
+			c, ok = e.choose()
+		}
 		if !ok {
 			break
 		}
@@ -169,7 +174,7 @@ func passing(status int) bool {
 // wantsAnother reports whether another attempt is needed, safe, and has its budget.
 func (e *exchange) wantsAnother(a *attempt) bool {
 	switch {
-	case a.err == nil && !passing(a.res.StatusCode), !e.mayFollow(), e.r.Context().Err() != nil:
+	case a.err == nil && !passing(a.res.StatusCode), !e.mayFollow() && !e.crossed(a), e.r.Context().Err() != nil:
 		return false
 	case !e.again && !unsent(a.err):
 		return false
@@ -185,6 +190,12 @@ func (e *exchange) wantsAnother(a *attempt) bool {
 
 // mayFollow reports whether there may be an attempt after those that were made.
 func (e *exchange) mayFollow() bool { return e.n < min(e.h.o.Attempts, len(e.set.members)) }
+
+// crossed reports whether the first attempt has met the end of a connection that was kept.
+func (e *exchange) crossed(a *attempt) bool {
+	_, ended := errors.AsType[*transport.EndedError](a.err)
+	return ended && e.n == 1 && e.h.o.Attempts > 1
+}
 
 // unsent reports whether no connection could be made, or none was free, so that nothing was
 // sent.
@@ -222,15 +233,7 @@ type attempt struct {
 }
 
 // errLate says that an attempt took too long.
-var errLate error = &lateError{}
-
-type lateError struct{}
-
-func (*lateError) Error() string { return "no answer in time" }
-func (*lateError) Timeout() bool { return true }
-
-// Temporary makes it a net.Error.
-func (*lateError) Temporary() bool { return true }
+var errLate = os.ErrDeadlineExceeded
 
 // send sends the request to an upstream and waits for the header of its answer.
 func (e *exchange) send(ctx context.Context, c choice) *attempt {
@@ -475,9 +478,7 @@ func (n *news) pass(status int, header textproto.MIMEHeader) error {
 	fields.CopyAnswer(to, http.Header(header))
 	n.w.WriteHeader(status)
 	clear(to)
-	for name, values := range before {
-		to[name] = values
-	}
+	maps.Copy(to, before)
 	return nil
 }
 

@@ -91,7 +91,7 @@ func TestAnswersByClass(t *testing.T) {
 	})
 	pool := must(proxy.NewPool(proxy.PoolOptions{Servers: []proxy.Server{{Address: up}}}))
 	t.Cleanup(pool.Close)
-	s := servetest.NewServer(must(proxy.New(proxy.Options{Pool: pool})))
+	s := servetest.NewServer(must(proxy.New(proxy.Options{Pool: pool, Attempts: 1})))
 	t.Cleanup(s.Close)
 	for _, path := range []string{"/200", "/204", "/304", "/404", "/500", "/599", "/drop"} {
 		get(t, s.URL+path)

@@ -1,10 +1,12 @@
 package proxy_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -92,4 +94,63 @@ func unmixed(r *http.Request, own string) error {
 		}
 	}
 	return nil
+}
+
+// forgetful is an upstream that closes a connection in place of an answer to /second, unless that is the
+// connection's first request. It counts how often it was asked for that.
+func forgetful(t *testing.T, asked *atomic.Int64) string {
+	t.Helper()
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				in := bufio.NewReader(c)
+				for first := true; ; first = false {
+					r, err := http.ReadRequest(in)
+					if err != nil {
+						return
+					}
+					if r.URL.Path == "/second" {
+						if asked.Add(1); !first {
+							return
+						}
+					}
+					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// TestCrossed has a request that may be run twice, and meets the end of a connection that was kept, go
+// to its server again if no other can take it, and no other request.
+func TestCrossed(t *testing.T) {
+	for _, c := range []struct {
+		method   string
+		attempts int
+		status   int
+		asked    int64
+	}{
+		{"GET", 0, 200, 2},
+		{"DELETE", 0, 200, 2},
+		{"POST", 0, 502, 1},
+		{"GET", 1, 502, 1},
+	} {
+		var asked atomic.Int64
+		url, h := front(t, proxy.Options{Attempts: c.attempts}, proxy.PoolOptions{}, forgetful(t, &asked))
+		if res, _ := get(t, url+"/first"); res.StatusCode != http.StatusOK {
+			t.Fatalf("the first answer is %s", res.Status)
+		}
+		res, _ := ask(t, must(http.NewRequest(c.method, url+"/second", nil)))
+		if res.StatusCode != c.status || asked.Load() != c.asked || h.Counts().Retries != uint64(c.asked-1) {
+			t.Errorf("%s, %d attempts: got %s, asked %d times with %d retries, want %d, %d", c.method, c.attempts, res.Status, asked.Load(), h.Counts().Retries, c.status, c.asked)
+		}
+	}
 }
