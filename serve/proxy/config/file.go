@@ -371,13 +371,16 @@ func readServer(v tree.Value, others []proxy.Server) proxy.Server {
 func readRoute(v tree.Value, upstreams map[string]Upstream, guards map[string][]Guard) Route {
 	k := v.Object("host", "path!", "method", "header", "cookie", "region", "strip", "prepend", "upstream", "split", "redirect", "guard", "shadow")
 	r := Route{
-		Host:  routing.PlainHost(k["host"].Text("a host", tree.IsHost)),
+		Host:  routing.PlainHost(k["host"].Text("a host without a port", func(s string) bool { return tree.IsHost(s) && !isAddress(s) })),
 		Path:  k["path"].Text("a pattern that begins with /, such as /api/ or /users/{id}", tree.IsPath),
 		Strip: k["strip"].Text("a path that begins with / and does not end with one", func(s string) bool { return tree.IsPath(s) && !strings.HasSuffix(s, "/") }),
 		Prepend: k["prepend"].Text("a path that begins with / and does not end with one, without what is to be escaped", func(s string) bool {
 			return tree.IsPath(s) && !strings.HasSuffix(s, "/") && (&url.URL{Path: s}).EscapedPath() == s
 		}),
 		Fields: routing.Fields{Header: readFields(k["header"]), Cookie: readFields(k["cookie"]), Regions: readRegionNames(k["region"])},
+	}
+	if !strings.HasPrefix(r.Path, r.Strip) && !strings.HasPrefix(r.Strip, r.Path) && !strings.Contains(r.Path, "{") {
+		k["strip"].Wrong("no path of the route begins with %s", r.Strip)
 	}
 	for _, m := range k["method"].List() {
 		r.Methods = append(r.Methods, m.Text("a method in capitals, such as POST", func(s string) bool { return tree.IsToken(s) && strings.ToUpper(s) == s && s != http.MethodConnect }))
