@@ -60,8 +60,9 @@ type raced struct {
 func (p *pair) start(nth int, anew bool) {
 	ctx, cancel := context.WithCancel(p.r.Context())
 	p.cancel[nth] = cancel
+	r := p.r.Clone(ctx) // now: the caller may change its own once there is an answer
 	go func() {
-		res, err := p.attempt(ctx, anew)
+		res, err := p.attempt(r, anew)
 		res, err = ending.With(res, err, cancel)
 		select {
 		case p.outcomes <- raced{outcome{res, err}, nth}:
@@ -73,11 +74,11 @@ func (p *pair) start(nth int, anew bool) {
 
 // attempt is the client's on a goroutine of its own, where a panic of the transport would end
 // the process: there it is an error.
-func (p *pair) attempt(ctx context.Context, anew bool) (res *http.Response, err error) {
+func (p *pair) attempt(r *http.Request, anew bool) (res *http.Response, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			res, err = nil, fmt.Errorf("transport: panicked: %v\n%s", v, debug.Stack())
 		}
 	}()
-	return p.c.attempt(ctx, p.r, anew)
+	return p.c.attempt(r.Context(), r, anew)
 }

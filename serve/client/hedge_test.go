@@ -74,6 +74,22 @@ func TestHedge(t *testing.T) {
 	}
 }
 
+// TestHedgeChanged has a caller change its request once it has an answer, while another attempt may
+// only begin. The race detector sees what must not be shared.
+func TestHedgeChanged(t *testing.T) {
+	u := &upstream{do: func(int, *http.Request) (*http.Response, error) {
+		time.Sleep(time.Millisecond)
+		return respond(200), nil
+	}}
+	cl := must(client.New(client.Options{Next: u, Hedge: time.Nanosecond, Budget: 1}))
+	r := must(http.NewRequest("GET", "http://a.test/", nil))
+	for i := range 20 {
+		res := must(cl.RoundTrip(r))
+		res.Body.Close()
+		r.Header.Set("X-Nth", fmt.Sprint(i))
+	}
+}
+
 // TestHedgeBudget has no second attempts made once the budget is used up.
 func TestHedgeBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
