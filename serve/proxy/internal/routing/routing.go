@@ -100,24 +100,25 @@ type Routes interface {
 }
 
 func (p *Plain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if path := withoutParameters(r.URL.EscapedPath()); path != r.URL.EscapedPath() {
-		to, u := *r, *r.URL
-		to.URL, u.RawPath = &u, path
-		u.Path, _ = url.PathUnescape(path) // it could be read before
-		_, as := p.Routes.Handler(r)
-		if _, other := p.Routes.Handler(&to); other != as {
-			http.Error(w, "the path is another route's to servers that know parameters (;) or take \\ for /", http.StatusBadRequest)
-			return
-		}
+	if path := r.URL.Path; (strings.Contains(path, ";") || strings.Contains(path, `\`)) && p.disguised(r) {
+		http.Error(w, "the path is another route's to servers that know parameters (;) or take \\ for /", http.StatusBadRequest)
+		return
 	}
 	p.Routes.ServeHTTP(w, r)
 }
 
-// withoutParameters returns an escaped path as such servers understand it.
+// disguised reports whether such servers take the path for one of another route.
+func (p *Plain) disguised(r *http.Request) bool {
+	to, u := *r, *r.URL
+	to.URL, u.RawPath = &u, withoutParameters(r.URL.EscapedPath())
+	u.Path, _ = url.PathUnescape(u.RawPath) // it could be read before
+	_, as := p.Routes.Handler(r)
+	_, other := p.Routes.Handler(&to)
+	return other != as
+}
+
+// withoutParameters returns an escaped path as they understand it.
 func withoutParameters(path string) string {
-	if !strings.ContainsAny(path, `;%`) {
-		return path
-	}
 	segments := strings.Split(slashes.Replace(path), "/")
 	for i, s := range segments {
 		segments[i], _, _ = strings.Cut(s, ";")
