@@ -125,7 +125,7 @@ func newKey(k Key) (*key, error) {
 	}
 	h, ok := hashes[k.Algorithm[min(2, len(k.Algorithm)):]]
 	if !ok {
-		return nil, fmt.Errorf("Algorithm is %q; set one that Key names, such as RS256", k.Algorithm)
+		return nil, fmt.Errorf("field Algorithm is %q; set one that Key names, such as RS256", k.Algorithm)
 	}
 	var verify func(signed, signature []byte) bool
 	var err error
@@ -145,7 +145,7 @@ func newKey(k Key) (*key, error) {
 	case "ES":
 		verify, err = verifyECDSA(k.Value, h)
 	default:
-		err = fmt.Errorf("Algorithm is %q; set one that Key names, such as RS256", k.Algorithm)
+		err = fmt.Errorf("field Algorithm is %q; set one that Key names, such as RS256", k.Algorithm)
 	}
 	return &key{k, verify}, err
 }
@@ -153,10 +153,10 @@ func newKey(k Key) (*key, error) {
 func verifyHMAC(value any, h crypto.Hash) (func(signed, signature []byte) bool, error) {
 	secret, ok := value.([]byte)
 	if !ok {
-		return nil, fmt.Errorf("Value is a %T; set a []byte", value)
+		return nil, fmt.Errorf("field Value is a %T; set a []byte", value)
 	}
 	if len(secret) < h.Size() {
-		return nil, fmt.Errorf("Value has %d bytes; set %d or more (RFC 7518, section 3.2)", len(secret), h.Size())
+		return nil, fmt.Errorf("field Value has %d bytes; set %d or more (RFC 7518, section 3.2)", len(secret), h.Size())
 	}
 	secret = append([]byte(nil), secret...)
 	macs := sync.Pool{New: func() any { return hmac.New(h.New, secret) }}
