@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	mostNamed = 5  // primary comparisons up to which a headline tells of one; of more it tells how many
-	mostWords = 25 // in a headline
+	mostNamed    = 5    // primary comparisons up to which a headline tells of one; of more it tells how many
+	mostWords    = 25   // in a headline
+	secondChance = 0.01 // p-value at most, where the loop stands in for a primary comparison that decides nothing
 )
 
 // What a headline leaves out where it has too many words: each step that of the ones before, too.
@@ -221,11 +222,12 @@ func (c *Comparison) sure() string {
 	return fmt.Sprintf("(%s to %s)", least, most)
 }
 
-// resolved is what the loop in process tells where the load could not; nil if nothing.
+// resolved is what the loop in process tells where the load could not; nil if nothing. It is a
+// second chance to be wrong, so a headline asks for more than a verdict does.
 func (a *Analysis) resolved(c *Comparison) *Comparison {
 	for _, r := range a.Resolutions {
-		if r.Workload == c.Workload && r.Arm == c.Arm {
-			return r.InProcess
+		if in := r.InProcess; r.Workload == c.Workload && r.Arm == c.Arm && in.Effect.P <= secondChance {
+			return in
 		}
 	}
 	return nil

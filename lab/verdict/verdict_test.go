@@ -560,6 +560,25 @@ func TestResolution(t *testing.T) {
 	}
 }
 
+// What the loop tells apart in seven blocks of eight alone is in the report, not in the headline:
+// it would be a second chance to be wrong.
+func TestResolutionOfFewBlocks(t *testing.T) {
+	u := base()
+	u.study.Looks = []int{8}
+	u.level["loop_time"] = 1000
+	u.effect("three", "loop_time", 1.9)
+	r := u.run()
+	for i := range r.Trials {
+		if tr := &r.Trials[i]; tr.Arm == "three" && tr.Block == 5 {
+			tr.Metrics["loop_time"] /= 1.95
+		}
+	}
+	a := analyse(t, r)
+	if len(a.Resolutions) != 1 || !strings.Contains(a.Headline, "CPU per request") {
+		t.Errorf("got %d resolutions and headline %q, want one, and what the load says", len(a.Resolutions), a.Headline)
+	}
+}
+
 // The loop is not what it is held against: a study that decides on its allocations
 // asks the load for CPU.
 func TestResolutionOfTheLoop(t *testing.T) {
