@@ -3,7 +3,12 @@
 package main
 
 import (
+	"io"
+	"net"
 	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/tarehq/tare/arms/serve/engines"
@@ -37,5 +42,43 @@ func TestAllocs(t *testing.T) {
 		if n := allocs(layer) - alone; n > most {
 			t.Errorf("%s: %v allocations a request, want %v at most", layer, n, most)
 		}
+	}
+}
+
+// TestStackOfConnections holds a connection behind the guards to a stack of 4 KiB. The collector
+// halves one of 8 KiB, and the next request would have to double it again.
+func TestStackOfConnections(t *testing.T) {
+	const conns = 256
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would halve them here, too
+	asked := "GET /orders/7 HTTP/1.1\r\nHost: x\r\nAuthorization: " + request(t).Header.Get("Authorization") + "\r\n\r\n"
+	h, err := handler(stack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go engines.Serve.Run(h)(l)
+	defer l.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range conns {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, asked); err != nil {
+			t.Fatal(err)
+		}
+		answer := make([]byte, 4<<10)
+		if n, err := c.Read(answer); err != nil || !strings.HasPrefix(string(answer[:n]), "HTTP/1.1 200") {
+			t.Fatalf("got %q, %v", answer[:n], err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.StackInuse - before.StackInuse) / conns; each > 6<<10 {
+		t.Errorf("a connection's stack has %d bytes, want 4,096", each)
 	}
 }

@@ -225,25 +225,30 @@ func (h *handler) ChainLayer() chain.Layer {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text := h.v.o.Token(r)
-	if text == "" {
-		if h.v.o.Optional {
-			h.next.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Www-Authenticate", "Bearer")
-		h.v.refuse(w, r, http.StatusUnauthorized, errToken("a bearer token is needed"))
+	if text == "" && h.v.o.Optional {
+		h.next.ServeHTTP(w, r)
 		return
 	}
 	t, err := h.v.verifyAt(r.Context(), text, chain.Begun(w))
+	if err != nil {
+		h.v.challenge(w, r, text, err)
+		return
+	}
+	h.next.ServeHTTP(w, verified.With(r, t))
+}
+
+// challenge refuses a request for want of a token that is accepted.
+func (v *Verifier) challenge(w http.ResponseWriter, r *http.Request, text string, err error) {
 	switch {
-	case err == nil:
-		h.next.ServeHTTP(w, verified.With(r, t))
+	case text == "":
+		w.Header().Set("Www-Authenticate", "Bearer")
+		v.refuse(w, r, http.StatusUnauthorized, errToken("a bearer token is needed"))
 	case errors.Is(err, errUnavailable):
 		w.Header().Set("Retry-After", "5")
-		h.v.refuse(w, r, http.StatusServiceUnavailable, errToken("tokens cannot be verified now"))
+		v.refuse(w, r, http.StatusServiceUnavailable, errToken("tokens cannot be verified now"))
 	default:
 		w.Header().Set("Www-Authenticate", `Bearer error="invalid_token", error_description="`+err.Error()+`"`)
-		h.v.refuse(w, r, http.StatusUnauthorized, err)
+		v.refuse(w, r, http.StatusUnauthorized, err)
 	}
 }
 

@@ -118,19 +118,26 @@ func (h *handler) ChainLayer() chain.Layer {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	res := h.l.takeAt(chain.Begun(w).Sub(h.l.zero), r, 1)
-	if !res.Allowed {
-		res = h.l.Take(r, 1)
+	if h.l.admit(w, r) {
+		h.next.ServeHTTP(w, r)
 	}
-	if h.l.o.Announce {
-		h.l.policy.Announce(w.Header(), res)
+}
+
+// admit counts a request and reports whether it may pass. If not, it is answered.
+func (l *Limiter) admit(w http.ResponseWriter, r *http.Request) bool {
+	res := l.takeAt(chain.Begun(w).Sub(l.zero), r, 1)
+	if !res.Allowed {
+		res = l.Take(r, 1)
+	}
+	if l.o.Announce {
+		l.policy.Announce(w.Header(), res)
 	}
 	if res.Allowed {
-		h.next.ServeHTTP(w, r)
-		return
+		return true
 	}
 	w.Header().Set("Retry-After", strconv.FormatInt(seconds(res.Retry), 10))
-	h.l.o.Refuse.ServeHTTP(w, r)
+	l.o.Refuse.ServeHTTP(w, r)
+	return false
 }
 
 func refuse(w http.ResponseWriter, _ *http.Request) {

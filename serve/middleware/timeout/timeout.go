@@ -82,24 +82,36 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w, rec := chain.Record(w)
 	begun := rec.Begun()
 	at := begun.Add(time.Since(begun) + h.o.After) // of two clocks that time.Now reads this reads one
-	h.serve(w, r, at)
-	if !rec.Written() && !time.Now().Before(at) && !errors.Is(r.Context().Err(), context.Canceled) {
+	if ctx, ok := r.Context().(ender); ok {
+		h.serve(w, r, ctx, at)
+	} else {
+		h.serveCopied(w, r, at)
+	}
+	if !rec.Written() {
+		h.end(w, r, at)
+	}
+}
+
+// end answers a request that timed out, of which nothing was written.
+func (h *handler) end(w http.ResponseWriter, r *http.Request, at time.Time) {
+	if !time.Now().Before(at) && !errors.Is(r.Context().Err(), context.Canceled) {
 		unsent.Forget(w.Header())
 		h.o.Answer.ServeHTTP(w, r)
 	}
 }
 
-// serve has next answer by that time.
-func (h *handler) serve(w http.ResponseWriter, r *http.Request, at time.Time) {
-	if ctx, ok := r.Context().(ender); ok {
-		before, _ := ctx.Deadline()
-		if before.IsZero() || at.Before(before) {
-			ctx.EndAt(at)
-			defer ctx.EndAt(before)
-		}
-		h.next.ServeHTTP(w, r)
-		return
+// serve has next answer by that time, on package serve.
+func (h *handler) serve(w http.ResponseWriter, r *http.Request, ctx ender, at time.Time) {
+	before, _ := ctx.Deadline()
+	if before.IsZero() || at.Before(before) {
+		ctx.EndAt(at)
+		defer ctx.EndAt(before)
 	}
+	h.next.ServeHTTP(w, r)
+}
+
+// serveCopied does so elsewhere, by a copy of the request.
+func (h *handler) serveCopied(w http.ResponseWriter, r *http.Request, at time.Time) {
 	ctx := &deadline{Context: r.Context(), at: at}
 	copied := r.WithContext(ctx.slotted())
 	defer func() {
