@@ -13,12 +13,13 @@ import (
 type checker struct {
 	*shape.Reader
 	*Study
-	dir             string   // that files are named from
-	arms, workloads []string // by name; nil when a name could not be read
+	dir             string            // that files are named from
+	arms, workloads []string          // by name; nil when a name could not be read
+	programs        map[string]string // the last arm of each
 }
 
 func check(r *shape.Reader, s *Study, dir string) {
-	c := checker{Reader: r, Study: s, dir: dir}
+	c := checker{Reader: r, Study: s, dir: dir, programs: map[string]string{}}
 	c.arms = names(len(s.Arms), func(i int) string { return s.Arms[i].Name })
 	c.workloads = names(len(s.Workloads), func(i int) string { return s.Workloads[i].Name })
 	c.unique("arms", c.arms)
@@ -102,10 +103,11 @@ func (c *checker) arm(i int) {
 	if !c.program(path, a) || c.AA {
 		return
 	}
-	first := slices.IndexFunc(c.Arms, func(o Arm) bool { return o.identity() == a.identity() })
-	if first < i {
-		c.Wrong(path, "arm %q is arm %q again; arms differ in program, args, build, env, sink, ref, with or how they are started, unless the study says aa: true", a.Name, c.Arms[first].Name)
+	program := a.identity()
+	if other, again := c.programs[program]; again {
+		c.Wrong(path, "arm %q is arm %q again; arms differ in program, args, build, env, sink, ref, with or how they are started, unless the study says aa: true", a.Name, other)
 	}
+	c.programs[program] = a.Name
 }
 
 // program checks that an arm says which program it is, and reports whether that

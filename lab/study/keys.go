@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tarehq/tare/internal/shape"
@@ -31,7 +32,8 @@ const (
 	wantPart    = "letters, digits and . _ + @ -, at most 63, the first a letter or digit"
 )
 
-func studyShape() shape.Of[Study] {
+// studyShape is made once: its patterns take longer to compile than a study takes to read.
+var studyShape = sync.OnceValue(func() shape.Of[Study] {
 	return shape.Object("the study", []shape.Key[Study]{
 		shape.Field("name", "What the study is called on the command line.", shape.Matching(studyName, "lower-case letters and digits, parts joined by single dashes"), func(s *Study) *string { return &s.Name }).Must(),
 		shape.Field("title", "One line for lists and headings.", shape.Line(), func(s *Study) *string { return &s.Title }),
@@ -54,7 +56,7 @@ func studyShape() shape.Of[Study] {
 		shape.Field("claims", "The published claims that the study tests.", shape.List(claimShape(), 1), func(s *Study) *[]Claim { return &s.Claims }),
 		shape.Field("goals", "What the study's authors want its arms to hold.", shape.List(goalShape(), 1), func(s *Study) *[]Goal { return &s.Goals }),
 	})
-}
+})
 
 func part() shape.Of[string] { return shape.Matching(partName, wantPart) }
 
