@@ -12,36 +12,35 @@ func StudentP(t, freedom float64) float64 {
 }
 
 // StudentQuantile is the t whose two-sided p-value is alpha, in (0,1): 1 − alpha/2 of
-// the law lies below it.
+// the law lies below it. The p-value is convex in t, so Newton's steps from 0 do not pass it.
 func StudentQuantile(alpha, freedom float64) float64 {
-	lo, hi := 0.0, 1.0
-	for StudentP(hi, freedom) > alpha && hi < 1e9 {
-		hi *= 2
-	}
-	for range 60 {
-		mid := (lo + hi) / 2
-		if StudentP(mid, freedom) > alpha {
-			lo = mid
-		} else {
-			hi = mid
+	t := 0.0
+	for range 1000 {
+		step := (StudentP(t, freedom) - alpha) / (2 * studentDensity(t, freedom))
+		t += step
+		if !(step > 1e-14*t) {
+			break
 		}
 	}
-	return hi
+	return t
+}
+
+func studentDensity(t, freedom float64) float64 {
+	if math.IsInf(freedom, 1) {
+		return math.Exp(-t*t/2) / math.Sqrt(2*math.Pi)
+	}
+	return math.Exp(-(freedom+1)/2*math.Log1p(t*t/freedom)-logBeta(freedom/2, 0.5)) / math.Sqrt(freedom)
 }
 
 // Mean is the mean of v with Student's interval, of level 1 − alpha; unbounded for fewer
 // than two values.
 func Mean(v []float64, alpha float64) (m float64, i Interval) {
-	n, half := float64(len(v)), math.Inf(1)
-	if n > 0 {
+	half := math.Inf(1)
+	if len(v) > 0 {
 		m = mean(v)
 	}
-	if n > 1 {
-		squares := 0.0
-		for _, x := range v {
-			squares += (x - m) * (x - m)
-		}
-		half = StudentQuantile(alpha, n-1) * math.Sqrt(squares/(n-1)/n)
+	if len(v) > 1 {
+		half = HalfWidthAfter(len(v), v, alpha)
 	}
 	return m, Interval{m - half, m + half}
 }
@@ -49,9 +48,11 @@ func Mean(v []float64, alpha float64) (m float64, i Interval) {
 // HalfWidthAfter is about half the width that an interval of level 1 − alpha will have after n ≥ 2
 // blocks if they differ as the two or more d do: Student's.
 func HalfWidthAfter(n int, d []float64, alpha float64) float64 {
-	_, i := Mean(d, alpha)
-	have, will := float64(len(d)), float64(n)
-	return i.Width() / 2 * math.Sqrt(have/will) * StudentQuantile(alpha, will-1) / StudentQuantile(alpha, have-1)
+	m, squares := mean(d), 0.0
+	for _, x := range d {
+		squares += (x - m) * (x - m)
+	}
+	return StudentQuantile(alpha, float64(n-1)) * math.Sqrt(squares/float64(len(d)-1)/float64(n))
 }
 
 // beta is the regularised incomplete beta function I_x(a, b).

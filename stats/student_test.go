@@ -24,11 +24,18 @@ func TestStudent(t *testing.T) {
 			t.Errorf("P(|T| > %g) with %g degrees: got %.12g, want %.12g", tc.t, tc.freedom, got, tc.want)
 		}
 	}
-	for _, freedom := range []float64{1, 2.5, 8, 100, math.Inf(1)} {
-		for _, alpha := range []float64{0.5, 0.05, 1e-6} {
-			if got := stats.StudentP(stats.StudentQuantile(alpha, freedom), freedom); math.Abs(got-alpha) > 1e-6*alpha {
+	for _, freedom := range []float64{0.7, 1, 2.5, 8, 100, math.Inf(1)} {
+		for _, alpha := range []float64{0.999, 0.5, 0.05, 1e-6, 1e-12} {
+			if got := stats.StudentP(stats.StudentQuantile(alpha, freedom), freedom); math.Abs(got-alpha) > 1e-9*alpha {
 				t.Errorf("quantile of %g with %g degrees has p-value %g", alpha, freedom, got)
 			}
 		}
+	}
+}
+
+// BenchmarkStudentQuantile is what a report asks for once a comparison.
+func BenchmarkStudentQuantile(b *testing.B) {
+	for b.Loop() {
+		stats.StudentQuantile(0.05, 11)
 	}
 }
