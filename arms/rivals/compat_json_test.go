@@ -12,10 +12,7 @@ import (
 
 // The arms of the compat study answer the same, traced or not.
 func TestTracedAnswersAlike(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "compat-json")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./compat-json").CombinedOutput(); err != nil {
-		t.Fatalf("building the arm: %v\n%s", err, out)
-	}
+	program := filepath.Join(buildAll(t), "compat-json")
 	body := string(answers.Object())
 	want := answer{http.StatusOK, answers.JSON, body, fmt.Sprint(len(body))}
 	for _, server := range []string{"nethttp", "serve", "serve-reuse", "fiber"} {

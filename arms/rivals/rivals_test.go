@@ -41,15 +41,38 @@ var misses = []string{
 	"/orders/7/nothing", "/orders/nothing/42",
 }
 
+// programs is the folder of the built rivals, "" before a test has asked for one.
+var programs string
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	os.RemoveAll(programs)
+	os.Exit(status)
+}
+
+// buildAll builds every rival, unless an earlier test has, and returns their folder.
+func buildAll(t *testing.T) string {
+	t.Helper()
+	if programs != "" {
+		return programs
+	}
+	dir, err := os.MkdirTemp("", "rivals")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir, "./...").CombinedOutput(); err != nil {
+		os.RemoveAll(dir)
+		t.Fatalf("building the rivals: %v\n%s", err, out)
+	}
+	programs = dir
+	return dir
+}
+
 // build builds every rival and returns the directory of the programs and the
 // names of those whose source holds the text.
 func build(t *testing.T, text string) (dir string, names []string) {
 	t.Helper()
-	dir = t.TempDir()
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", dir, "./...").CombinedOutput()
-	if err != nil {
-		t.Fatalf("building the rivals: %v\n%s", err, out)
-	}
+	dir = buildAll(t)
 	mains, err := filepath.Glob("*/main.go")
 	if err != nil || len(mains) == 0 {
 		t.Fatalf("looking for mains: got %d, %v", len(mains), err)
