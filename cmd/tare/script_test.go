@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tarehq/tare/internal/injected"
 )
 
 func TestMain(m *testing.M) {
@@ -51,10 +53,10 @@ func TestScripts(t *testing.T) {
 // tare-profiled, and returns its folder.
 func buildProfiled(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	out, err := exec.Command("go", "-C", "../../arms", "build", "-o", filepath.Join(dir, "tare-profiled"), "./injected").CombinedOutput()
-	if err != nil {
-		t.Fatalf("building arms/injected: %v\n%s", err, out)
+	path := injected.Build(t)
+	dir := filepath.Dir(path)
+	if err := os.Rename(path, filepath.Join(dir, "tare-profiled")); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

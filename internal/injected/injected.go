@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -24,12 +26,35 @@ type Process struct {
 	Stop func() // kills it; it ends with the test in any case
 }
 
-// Build builds arms/injected and returns the program's path.
+// built is the program, which is linked once in a test's process.
+var built = sync.OnceValues(func() (program []byte, err error) {
+	dir, err := os.MkdirTemp("", "injected")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "injected")
+	if out, err := exec.Command("go", "build", "-o", path, "github.com/tarehq/tare/arms/injected").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building arms/injected: %w\n%s", err, out)
+	}
+	return os.ReadFile(path)
+})
+
+// Build builds arms/injected, unless an earlier test has, and returns the path of the test's
+// own copy of the program.
 func Build(t testing.TB) string {
 	t.Helper()
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := filepath.Join(t.TempDir(), "injected")
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/tarehq/tare/arms/injected").CombinedOutput(); err != nil {
-		t.Fatalf("building arms/injected: %v\n%s", err, out)
+	// A process that is forked meanwhile would hold the file open for writing, and nothing
+	// can execute it then.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, program, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
