@@ -23,11 +23,30 @@ import (
 	"github.com/tarehq/tare/internal/sockets"
 )
 
-// build builds the program of testdata/service.
-func build(t testing.TB, args ...string) string {
+// programs is the folder of the built services, "" before a test has asked for one.
+var programs string
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	os.RemoveAll(programs)
+	os.Exit(status)
+}
+
+// build builds the program of testdata/service with flags, unless an earlier test has.
+func build(t testing.TB, flags ...string) string {
 	t.Helper()
-	exe := filepath.Join(t.TempDir(), "service")
-	cmd := exec.Command("go", append(append([]string{"build", "-o", exe}, args...), "main.go")...)
+	if programs == "" {
+		dir, err := os.MkdirTemp("", "bpf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs = dir
+	}
+	exe := filepath.Join(programs, "service"+strings.NewReplacer(" ", "_", "=", "_").Replace(strings.Join(flags, "")), "service")
+	if _, err := os.Stat(exe); err == nil {
+		return exe
+	}
+	cmd := exec.Command("go", append(append([]string{"build", "-o", exe}, flags...), "main.go")...)
 	cmd.Dir = "testdata/service"
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
