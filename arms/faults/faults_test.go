@@ -113,15 +113,33 @@ func allPlanted() []planted {
 	}
 }
 
-// buildAll builds tare and the arms, and returns the folder they are in.
-func buildAll(t *testing.T, arms ...string) string {
+// programs is the folder of what is built, "" before a test has asked for it.
+var programs string
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	os.RemoveAll(programs)
+	os.Exit(status)
+}
+
+// buildAll builds tare and the arms, unless an earlier test has, and returns the folder they
+// are in.
+func buildAll(t *testing.T) string {
 	t.Helper()
-	bin := t.TempDir()
-	for _, args := range [][]string{{"-C", "../..", "build", "-o", bin + "/", "./cmd/tare"}, append([]string{"build", "-o", bin + "/"}, arms...)} {
+	if programs != "" {
+		return programs
+	}
+	bin, err := os.MkdirTemp("", "faults")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"-C", "../..", "build", "-o", bin + "/", "./cmd/tare"}, {"build", "-o", bin + "/", ".", "../nethttp"}} {
 		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			os.RemoveAll(bin)
 			t.Fatalf("building: %v\n%s", err, out)
 		}
 	}
+	programs = bin
 	return bin
 }
 
@@ -135,7 +153,7 @@ func TestDoctor(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("some faults show in /proc alone")
 	}
-	bin := buildAll(t, ".")
+	bin := buildAll(t)
 	covered := map[string]bool{}
 	for _, p := range allPlanted() {
 		rule, _, _ := strings.Cut(p.name, "-")
@@ -298,7 +316,7 @@ func TestDoctorProcess(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("processes are found in /proc")
 	}
-	bin := buildAll(t, ".", "../nethttp")
+	bin := buildAll(t)
 	for _, tc := range []struct {
 		p    planted
 		want string // the first finding's rule, or why there may be none
