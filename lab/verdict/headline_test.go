@@ -142,6 +142,9 @@ func figuresOf(a *verdict.Analysis) (figures []string) {
 // TestHeadlineOfEveryMetric has long titles, every metric as the one to decide on, the longest
 // as what was published, and in one of two an arm without a pair, or more arms than are told of.
 func TestHeadlineOfEveryMetric(t *testing.T) {
+	if raceEnabled {
+		t.Skip("SKIPPED: it has one goroutine, and .ci/run runs it without the race detector, too")
+	}
 	for i, m := range study.Metrics() {
 		if m.Attributed {
 			continue
