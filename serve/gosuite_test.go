@@ -28,6 +28,7 @@ func TestGoSuite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: building and running Go's own server tests takes minutes")
 	}
+	t.Parallel() // each is a process of its own, and waits
 	suite := goSuite{
 		goroot: goCommand(t, ".", "env", "GOROOT"),
 		root:   filepath.Dir(goCommand(t, ".", "env", "GOMOD")),
@@ -47,6 +48,7 @@ func TestGoSuiteTransport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: building and running Go's own transport tests takes a minute")
 	}
+	t.Parallel() // each is a process of its own, and waits
 	suite := goSuite{
 		goroot: goCommand(t, ".", "env", "GOROOT"),
 		root:   filepath.Dir(goCommand(t, ".", "env", "GOMOD")),
