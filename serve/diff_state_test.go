@@ -68,6 +68,7 @@ func TestDiffConnState(t *testing.T) {
 	}
 	for _, x := range tests {
 		t.Run(x.name, func(t *testing.T) {
+			t.Parallel() // http.Server waits before it closes
 			run := func(s side, by carriage) string {
 				j, st := &journal{}, &states{}
 				run := start(t, s, by, j, func(hs *http.Server) {

@@ -59,9 +59,11 @@ func closed(t *testing.T, nc net.Conn) {
 // TestFirstAfterNone lets longer than the time for a head pass without a connection:
 // the next has its own time all the same.
 func TestFirstAfterNone(t *testing.T) {
+	t.Cleanup(func() { noLeftovers(t) })
 	for name, config := range map[string]*tls.Config{"tcp": nil, "tls": loopbackTLS()} {
 		t.Run(name, func(t *testing.T) {
-			f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config, ReadHeaderTimeout: 2 * time.Second})
+			t.Parallel()
+			f := raise(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config, ReadHeaderTimeout: 2 * time.Second})
 			for range 2 {
 				time.Sleep(2500 * time.Millisecond)
 				nc := f.dial()
@@ -158,9 +160,10 @@ func TestMaxConns(t *testing.T) {
 		conns   [most]net.Conn
 		release context.CancelFunc
 	}
-	set := func(t *testing.T, prepare func(t *testing.T, nc net.Conn)) *scene {
+	t.Cleanup(func() { noLeftovers(t) })
+	setAlone := func(t *testing.T, prepare func(t *testing.T, nc net.Conn)) *scene {
 		h, _, release := holding(t)
-		sc := &scene{f: fortify(t, &serve.Server{Handler: h, Protocols: protocols("1", "h2c"),
+		sc := &scene{f: raise(t, &serve.Server{Handler: h, Protocols: protocols("1", "h2c"),
 			Limits: serve.Limits{MaxConns: most, ShutdownGrace: 50 * time.Millisecond}}), release: release}
 		for i := range sc.conns {
 			sc.conns[i] = sc.f.dial()
@@ -168,6 +171,10 @@ func TestMaxConns(t *testing.T) {
 			time.Sleep(5 * time.Millisecond) // so that their ages differ
 		}
 		return sc
+	}
+	set := func(t *testing.T, prepare func(t *testing.T, nc net.Conn)) *scene {
+		t.Parallel() // each has a server of its own, and waits
+		return setAlone(t, prepare)
 	}
 	t.Run("the oldest head is shed", func(t *testing.T) {
 		sc := set(t, func(t *testing.T, nc net.Conn) { io.WriteString(nc, "GET / HTTP/1.1\r\nA: ") })
@@ -196,7 +203,7 @@ func TestMaxConns(t *testing.T) {
 		}
 	})
 	t.Run("parked ones as well", func(t *testing.T) {
-		sc := set(t, func(t *testing.T, nc net.Conn) { say(t, nc, "/"); told(t, nc) })
+		sc := setAlone(t, func(t *testing.T, nc net.Conn) { say(t, nc, "/"); told(t, nc) })
 		comes(t, "the connections to be parked", func() bool { return connGoroutines() == 0 })
 		nc := sc.f.dial()
 		say(t, nc, "/")

@@ -462,9 +462,11 @@ func TestShutdownInHandshake(t *testing.T) {
 // they ended.
 func TestMuted(t *testing.T) {
 	const grace = 50 * time.Millisecond
+	t.Cleanup(func() { noLeftovers(t) })
 	for name, config := range map[string]*tls.Config{"tcp": nil, "tls": loopbackTLS()} {
 		t.Run(name, func(t *testing.T) {
-			f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config,
+			t.Parallel()
+			f := raise(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: config,
 				ReadHeaderTimeout: 2 * time.Second, Limits: serve.Limits{ShutdownGrace: grace}})
 			f.SetKeepAlivesEnabled(false)
 			for _, wait := range []time.Duration{0, 2500 * time.Millisecond} {
