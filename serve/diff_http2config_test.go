@@ -173,6 +173,7 @@ func TestDiffHTTP2Settings(t *testing.T) {
 	}
 	for _, x := range all {
 		t.Run(x.field, func(t *testing.T) {
+			t.Parallel() // each has servers of its own, and waits
 			want := x.observe(t, control())
 			if !strings.HasPrefix(want, x.await) || !strings.Contains(want, x.want) {
 				t.Fatalf("net/http: got %q, want %q with %q", want, x.await, x.want)
