@@ -345,7 +345,7 @@ func TestFrames(t *testing.T) {
 // TestRestarts restarts the service under clients that ask without pause. Each request
 // that a service took is answered.
 func TestRestarts(t *testing.T) {
-	restarts := 20
+	restarts := 50
 	if testing.Short() {
 		restarts = 5
 	}
