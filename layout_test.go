@@ -162,6 +162,7 @@ var arrows = map[string][]string{
 	"serve/internal/wrapped":  {"serve/internal/sys"},
 	"serve/internal/reply":    {"serve/internal/http1"},
 
+	"serve/proxy/internal/news":    {"serve/proxy/internal/fields"},
 	"serve/proxy/internal/trailer": {"serve/internal/http1", "serve/proxy/internal/fields"},
 
 	"internal/shape":    {"stats/bound", "stats/unit"},

@@ -20,6 +20,7 @@ import (
 	"github.com/tarehq/tare/serve/proxy/balance"
 	"github.com/tarehq/tare/serve/proxy/internal/carry"
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
+	"github.com/tarehq/tare/serve/proxy/internal/news"
 	"github.com/tarehq/tare/serve/proxy/internal/replay"
 	"github.com/tarehq/tare/serve/proxy/internal/trailer"
 )
@@ -43,7 +44,7 @@ type exchange struct {
 	trailers []string     // that are announced behind it
 	again    bool         // the request may be sent twice
 	beside   bool         // there were two attempts at a time
-	news     news
+	news     news.News
 	one      attempt // the first, unless there were two at a time
 }
 
@@ -68,14 +69,14 @@ func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 		}
 		e.body, e.trailers = replay.New(r.Body, most), trailer.Announced(r)
 	}
-	e.news.w, e.news.old = w, !r.ProtoAtLeast(1, 1)
+	e.news.Begin(w, r)
 	return e
 }
 
 // close stops what may come of attempts that are over. Our transport lets go of a request
 // that has no body once it has answered; only then what was sent may be changed.
 func (e *exchange) close() {
-	e.news.stop()
+	e.news.Stop()
 	if !e.h.hinted || e.body != nil || e.beside || e.upgrade != "" || len(e.header)+len(e.fields) > mostKept || !e.memory.Clear() {
 		return
 	}
@@ -109,8 +110,16 @@ func (e *exchange) run() {
 		e.h.counts.retries.Add(1)
 		a = e.send(e.r.Context(), c)
 	}
-	defer a.end()
+	defer e.end(a)
 	e.finish(a)
+}
+
+// end ends the last attempt.
+func (e *exchange) end(a *attempt) {
+	a.end()
+	if e.h.o.Served != nil {
+		e.h.o.Served(e.r, a.member.address, e.n, time.Since(a.begun))
+	}
 }
 
 func (e *exchange) choose() (choice, bool) {
@@ -119,7 +128,7 @@ func (e *exchange) choose() (choice, bool) {
 
 // finish passes an attempt's answer on, or says what became of it.
 func (e *exchange) finish(a *attempt) {
-	e.news.stop()
+	e.news.Stop()
 	switch {
 	case a.err == nil && e.h.o.Fallback != nil && passing(a.res.StatusCode):
 		e.giveUp(a.res.StatusCode)
@@ -287,7 +296,7 @@ func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration
 // attemptContext tells our transport what no other could be told at so little cost.
 type attemptContext struct {
 	context.Context
-	news   *news
+	news   *news.News
 	try    time.Duration     // 0: as long as the transport has
 	begun  *time.Time        // the attempt's
 	fields http.Header       // nil: the transport's own
@@ -309,7 +318,7 @@ func (c *attemptContext) Inform(status int, header http.Header) error {
 		header = maps.Clone(header)
 		clear(c.fields) // of which it is one
 	}
-	return c.news.pass(status, textproto.MIMEHeader(header))
+	return c.news.Pass(status, textproto.MIMEHeader(header))
 }
 
 // HaveTurn is called once the attempt has a connection: what it has waited for that before is
@@ -347,7 +356,7 @@ func (a *attempt) begin(try time.Duration) {
 // connections, the time runs once the attempt has one.
 func (a *attempt) roundTripWithin(ctx context.Context, e *exchange, try time.Duration) {
 	if e.r.ProtoAtLeast(1, 1) {
-		ctx = httptrace.WithClientTrace(ctx, e.news.trace())
+		ctx = httptrace.WithClientTrace(ctx, e.news.Trace())
 	}
 	if try > 0 {
 		ctx, a.cancel = context.WithCancelCause(ctx)
@@ -376,7 +385,7 @@ func (a *attempt) roundTrip(ctx context.Context, e *exchange) {
 	}
 	a.member.asked.Add(1)
 	a.member.target.Begin()
-	if !e.h.o.Pool.timed {
+	if !e.h.o.Pool.timed && e.h.o.Served == nil {
 		a.res, a.err = e.h.o.Transport.RoundTrip(out)
 		return
 	}
@@ -448,44 +457,6 @@ func (a *attempt) forget() {
 		a.pass.Forget()
 	}
 	a.told = true
-}
-
-// news passes informational answers on, until the answer itself begins.
-type news struct {
-	mu    sync.Mutex
-	w     http.ResponseWriter
-	over  bool
-	old   bool // the client speaks HTTP/1.0, which has none
-	calls *httptrace.ClientTrace
-}
-
-func (n *news) trace() *httptrace.ClientTrace {
-	if n.calls == nil {
-		n.calls = &httptrace.ClientTrace{Got1xxResponse: n.pass}
-	}
-	return n.calls
-}
-
-// pass passes one on. 100 is the server's own to send, once the body is read.
-func (n *news) pass(status int, header textproto.MIMEHeader) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.over || n.old || status == http.StatusContinue {
-		return nil
-	}
-	to := n.w.Header()
-	before := to.Clone()
-	fields.CopyAnswer(to, http.Header(header))
-	n.w.WriteHeader(status)
-	clear(to)
-	maps.Copy(to, before)
-	return nil
-}
-
-func (n *news) stop() {
-	n.mu.Lock()
-	n.over = true
-	n.mu.Unlock()
 }
 
 // answer passes the upstream's answer on.

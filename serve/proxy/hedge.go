@@ -24,8 +24,8 @@ func (e *exchange) first(c choice) *attempt {
 		return e.send(e.r.Context(), c)
 	}
 	e.beside = true
-	e.news.stop() // two at a time could not tell whose they are
-	e.news.trace()
+	e.news.Stop() // two at a time could not tell whose they are
+	e.news.Trace()
 	p := &pair{e: e, outcomes: make(chan raced, 2)}
 	p.start(0, c)
 	timer := time.NewTimer(e.h.o.Hedge)

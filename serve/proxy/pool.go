@@ -25,6 +25,7 @@ type Server struct {
 	Weight  int    // its share among the others, up to 100. 0: 1
 	Drain   bool   // it gets no new requests
 	Zone    string // where it is, see PoolOptions.Zone
+	Backup  bool   // it gets requests only while no other is well, or has answered; with no zones
 }
 
 // Balance is how a pool chooses a server.
@@ -110,9 +111,10 @@ type Pool struct {
 type set struct {
 	members []*member
 	policy  balance.Policy
-	zones   *balance.Zones // nil: they count for nothing
-	near    balance.Policy // of one's own zone
+	zones   *balance.Zones // nil: they count for nothing, and there are no backups
+	near    balance.Policy // of one's own zone, or of what is no backup
 	far     balance.Policy // of the others
+	backups bool           // the others are backups
 	slow    time.Duration
 }
 
@@ -184,6 +186,7 @@ func (p *Pool) Set(servers []Server) error {
 	now := &set{slow: p.o.SlowStart}
 	var weights []int
 	var zones []string
+	var backups []bool
 	begun := p.set.Load() != nil
 	stay := map[string]bool{}
 	for _, s := range servers {
@@ -204,9 +207,11 @@ func (p *Pool) Set(servers []Server) error {
 		}
 		m.drained = s.Drain
 		p.warmLocked(m)
-		weights, zones = append(weights, w), append(zones, s.Zone)
+		weights, zones, backups = append(weights, w), append(zones, s.Zone), append(backups, s.Backup)
 	}
-	if p.o.Zone != "" {
+	if now.zones = balance.NewBackups(backups); now.zones != nil {
+		now.backups = true
+	} else if p.o.Zone != "" {
 		now.zones = balance.NewZones(p.o.Zone, zones)
 	}
 	if now.zones != nil {
@@ -236,6 +241,9 @@ func (p *Pool) check(servers []Server) error {
 		}
 		if s.Weight < 0 || s.Weight > balance.MostWeight {
 			return fmt.Errorf("proxy: server %s has the weight %d; want from 1 to %d", s.Address, s.Weight, balance.MostWeight)
+		}
+		if s.Backup && p.o.Zone != "" {
+			return fmt.Errorf("proxy: server %s is a backup, which does not go with PoolOptions.Zone", s.Address)
 		}
 		if seen[s.Address] {
 			return fmt.Errorf("proxy: server %s is there twice", s.Address)
@@ -363,12 +371,18 @@ func (c choice) leave() {
 // if all were tried, or the others are not well and enough are.
 func (s *set) choose(key uint64, tried *balance.Skip, panicking float64) (choice, bool) {
 	if s.zones != nil {
-		policy := s.far
-		if s.zones.Stay(func(i int) bool { return s.members[i].well() }) {
-			policy = s.near
+		policies := [...]balance.Policy{s.far, s.near}
+		if s.zones.Stay(func(i int) bool { return !s.members[i].down.Load() && s.members[i].breaker.Ready() }) {
+			policies[0], policies[1] = s.near, s.far
 		}
-		if c, ok := s.chooseBy(policy, key, tried, panicking); ok {
-			return c, true
+		share := panicking
+		if s.backups {
+			share = -1 // rather a backup than one that is not well
+		}
+		for _, policy := range policies {
+			if c, ok := s.chooseBy(policy, key, tried, share); ok {
+				return c, true
+			}
 		}
 	}
 	return s.chooseBy(s.policy, key, tried, panicking)

@@ -230,6 +230,98 @@ func TestZones(t *testing.T) {
 	}
 }
 
+// TestZoneRecovers has requests come back to the proxy's own zone, all of which was left alone,
+// once its time is over.
+func TestZoneRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		status := 500
+		h, pool, counts := pooled(proxy.PoolOptions{
+			Servers: []proxy.Server{{Address: "near:1", Zone: "a"}, {Address: "far:1", Zone: "b"}},
+			Zone:    "a", Eject: breaker.Options{Consecutive: 1, Out: time.Minute},
+		}, func(host string) int {
+			if host == "near:1" {
+				return status
+			}
+			return 200
+		})
+		defer pool.Close()
+		send(h, 5)
+		if got := counts(); got["near:1"] != 1 || got["far:1"] < 4 {
+			t.Errorf("the near server fails: got %v, want one request there", got)
+		}
+		status = 200
+		time.Sleep(time.Minute + time.Second)
+		send(h, 5)
+		if got := counts(); got["near:1"] != 5 {
+			t.Errorf("the near server is well again: got %v, want all 5 requests there", got)
+		}
+	})
+}
+
+// TestBackups has backups get nothing while another server is well, those of a request that all
+// others failed, and all while none is; the others are tried again once their time is over.
+func TestBackups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ill := map[string]bool{}
+		h, pool, counts := pooled(proxy.PoolOptions{
+			Servers: []proxy.Server{{Address: "a:1"}, {Address: "b:1"}, {Address: "spare:1", Backup: true}},
+			MostOut: 1, Eject: breaker.Options{Consecutive: 1, Out: time.Minute},
+		}, func(host string) int {
+			if ill[host] {
+				return 503
+			}
+			return 200
+		})
+		defer pool.Close()
+		expect := func(what string, requests, spare int) {
+			t.Helper()
+			send(h, requests)
+			if got := counts(); got["spare:1"] != spare {
+				t.Errorf("%s: of %d requests got %v, want %d at the spare one", what, requests, got, spare)
+			}
+		}
+		expect("all are well", 200, 0)
+		ill["a:1"] = true
+		expect("one is ill", 200, 0)
+		ill["b:1"] = true
+		expect("both are ill", 200, 199) // the first one finds that out
+		clear(ill)
+		time.Sleep(time.Minute + time.Second)
+		expect("both are well again", 200, 0)
+		if err := pool.Set([]proxy.Server{{Address: "a:1", Drain: true}, {Address: "spare:1", Backup: true}}); err != nil {
+			t.Fatal(err)
+		}
+		expect("the other one is drained", 10, 10)
+		if err := pool.Set([]proxy.Server{{Address: "spare:1", Backup: true}}); err != nil {
+			t.Fatal(err)
+		}
+		expect("there is no other", 10, 10)
+	})
+	if _, err := proxy.NewPool(proxy.PoolOptions{Zone: "z", Servers: []proxy.Server{{Address: "a:1"}, {Address: "b:1", Backup: true}}}); err == nil || !strings.Contains(err.Error(), "b:1 is a backup") {
+		t.Errorf("backups beside zones: got %v", err)
+	}
+}
+
+// TestBackupsOrPanic has a request go to a backup rather than to a server that is not well, however
+// few are well.
+func TestBackupsOrPanic(t *testing.T) {
+	servers := []proxy.Server{{Address: "spare:1", Backup: true}}
+	for i := range 5 {
+		servers = append(servers, proxy.Server{Address: fmt.Sprintf("ill-%d:1", i)})
+	}
+	h, pool, counts := pooled(proxy.PoolOptions{Servers: servers, MostOut: 1, Eject: breaker.Options{Consecutive: 1}}, func(host string) int {
+		if host == "spare:1" {
+			return 200
+		}
+		return 503
+	})
+	defer pool.Close()
+	send(h, 50)
+	if got := counts(); got["spare:1"] != 45 {
+		t.Errorf("got %v, want one request for each ill server", got)
+	}
+}
+
 // TestFound has a pool begin without servers, and answer 503 until there are some.
 func TestFound(t *testing.T) {
 	po := proxy.PoolOptions{Found: true}

@@ -137,6 +137,26 @@ func newBreaker(name string, o Options, g *Group) *Breaker {
 // open until the next request.
 func (b *Breaker) State() State { return State(b.state.Load()) }
 
+// Ready reports whether the next request would pass, be it as the one that tries.
+func (b *Breaker) Ready() bool {
+	if b.State() == Closed {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.readyLocked(time.Since(b.epoch))
+}
+
+func (b *Breaker) readyLocked(now time.Duration) bool {
+	switch b.State() {
+	case Open:
+		return now >= b.changed+b.out
+	case HalfOpen:
+		return !b.probing || now-b.probe >= b.o.Out // a request that never ends gives way
+	}
+	return true
+}
+
 // Refused returns how many requests were refused.
 func (b *Breaker) Refused() uint64 { return b.refused.Load() }
 
@@ -162,20 +182,18 @@ func (b *Breaker) Ask() (Pass, error) {
 	}
 	now := time.Since(b.epoch)
 	p.begun = now
-	switch b.State() {
-	case Closed:
+	switch state := b.State(); {
+	case state == Closed:
 		return p, nil
-	case Open:
-		if left := b.changed + b.out - now; left > 0 {
-			b.refused.Add(1)
-			return Pass{}, &OpenError{b.name, left}
+	case !b.readyLocked(now):
+		b.refused.Add(1)
+		left := time.Duration(0)
+		if state == Open {
+			left = b.changed + b.out - now
 		}
+		return Pass{}, &OpenError{b.name, left}
+	case state == Open:
 		b.changeLocked(HalfOpen, now)
-	case HalfOpen:
-		if b.probing && now-b.probe < b.o.Out { // a request that never ends gives way
-			b.refused.Add(1)
-			return Pass{}, &OpenError{b.name, 0}
-		}
 	}
 	b.probing, b.probe = true, now
 	p.epoch, p.probe = b.epochs, true

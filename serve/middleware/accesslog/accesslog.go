@@ -84,6 +84,8 @@ type Options struct {
 	// Nil: none. tracing.ID of serve/tracing is one; tracing must stand outside, unless
 	// both are in a chain.
 	Trace func(*http.Request) string
+	// Upstream returns the server that a proxy asked, after the request was answered. Nil: none.
+	Upstream func(*http.Request) Upstream
 	// Keep says, after the request was answered, whether its line is written: for
 	// sampling. Nil: all are.
 	Keep func(*http.Request, *Line) bool
@@ -186,7 +188,7 @@ func (l *Log) note(r *http.Request, rec *chain.Recorder, begun time.Time, panick
 		line.Referer, _, _ = strings.Cut(line.Referer, "?")
 		line.Target, _, _ = strings.Cut(line.Target, "?")
 	}
-	if l.o.User != nil || l.o.Trace != nil || l.o.Keep != nil {
+	if l.o.User != nil || l.o.Trace != nil || l.o.Upstream != nil || l.o.Keep != nil {
 		l.ask(r, rec, e)
 	} else {
 		l.write(r, e)
@@ -212,6 +214,9 @@ func (l *Log) ask(r *http.Request, rec *chain.Recorder, e *entry) {
 	}
 	if l.o.Trace != nil {
 		e.line.Trace = l.o.Trace(r)
+	}
+	if l.o.Upstream != nil {
+		e.line.Upstream = l.o.Upstream(r)
 	}
 	if l.o.Keep != nil {
 		kept = l.o.Keep(r, &e.line)

@@ -30,8 +30,16 @@ type Line struct {
 	Bytes    int64
 	Referer  string // without its query unless Options.Query is set
 	Agent    string
-	Panicked bool // the handler did; Status is then what package recovery answers, if nothing was sent
+	Upstream Upstream // of Options.Upstream; an empty address: none
+	Panicked bool     // the handler did; Status is then what package recovery answers, if nothing was sent
 	Hijacked bool
+}
+
+// Upstream is the server that a proxy asked.
+type Upstream struct {
+	Address  string // of the one that was asked last
+	Took     time.Duration
+	Attempts int // how many times one was asked
 }
 
 // longest is how many bytes of each string a line keeps that is cut. Ten of them, each byte
@@ -49,8 +57,8 @@ func (l *Line) cut() {
 // goroutines at a time.
 type Format func(b []byte, l *Line) []byte
 
-// JSON writes an object a line. The key duration_ms has milliseconds; keys of what is
-// not known are missing.
+// JSON writes an object a line. The keys duration_ms and upstream_ms have milliseconds; keys of
+// what is not known are missing.
 func JSON(b []byte, l *Line) []byte {
 	b = append(b, `{"time":"`...)
 	b = appendTime(b, l.Time)
@@ -76,6 +84,13 @@ func JSON(b []byte, l *Line) []byte {
 	b = appendMillis(b, l.Took)
 	b = appendKnown(b, `,"referer":"`, l.Referer)
 	b = appendKnown(b, `,"agent":"`, l.Agent)
+	if u := l.Upstream; u.Address != "" {
+		b = appendKnown(b, `,"upstream":"`, u.Address)
+		b = append(b, `,"upstream_ms":`...)
+		b = appendMillis(b, u.Took)
+		b = append(b, `,"attempts":`...)
+		b = strconv.AppendInt(b, int64(u.Attempts), 10)
+	}
 	if l.Panicked {
 		b = append(b, `,"panicked":true`...)
 	}

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// report has the handler handle a record of the line, with the keys of [JSON] but that the time it
-// took is a duration. It is called on the request's goroutine, whose answer the handler's panic must
+// report has the handler handle a record of the line, with the keys of [JSON] but that times are
+// durations. It is called on the request's goroutine, whose answer the handler's panic must
 // not touch.
 func (l *Line) report(ctx context.Context, to slog.Handler) (err error) {
 	defer func() {
@@ -42,6 +42,9 @@ func (l *Line) report(ctx context.Context, to slog.Handler) (err error) {
 	r.AddAttrs(slog.Int("status", l.Status), slog.Int64("bytes", l.Bytes), slog.Duration("duration", l.Took))
 	known("referer", l.Referer)
 	known("agent", l.Agent)
+	if u := l.Upstream; u.Address != "" {
+		r.AddAttrs(slog.String("upstream", u.Address), slog.Duration("upstream_duration", u.Took), slog.Int("attempts", u.Attempts))
+	}
 	if l.Panicked {
 		r.AddAttrs(slog.Bool("panicked", true))
 	}

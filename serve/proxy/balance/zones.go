@@ -10,12 +10,31 @@ import (
 const enough = 1 / 1.4
 
 // Zones are targets of which some are near. It does not change.
-type Zones struct{ near []int }
+type Zones struct {
+	near   []int
+	enough float64 // which part of them suffices for all requests
+}
+
+// NewBackups returns targets of which the others are far, since they are backups: nothing goes to
+// these while one of those is healthy. Nil: none is a backup, or all.
+func NewBackups(backups []bool) *Zones {
+	zones := make([]string, len(backups))
+	for i, is := range backups {
+		if is {
+			zones[i] = "backup"
+		}
+	}
+	z := NewZones("", zones)
+	if z != nil {
+		z.enough = 1 / float64(len(z.near))
+	}
+	return z
+}
 
 // NewZones returns which of the targets, whose zones these are, are in one's own. Nil:
 // none is, or all.
 func NewZones(own string, zones []string) *Zones {
-	z := &Zones{}
+	z := &Zones{enough: enough}
 	for i, zone := range zones {
 		if zone == own {
 			z.near = append(z.near, i)
@@ -46,6 +65,6 @@ func (z *Zones) Stay(well func(i int) bool) bool {
 			n++
 		}
 	}
-	part := float64(n) / float64(len(z.near)) / enough
+	part := float64(n) / float64(len(z.near)) / z.enough
 	return part >= 1 || rand.Float64() < part
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,8 +40,9 @@ type File struct {
 	Upstreams map[string]Upstream
 	Routes    []Route
 
-	guards []Guard      // around all routes
-	find   RegionFinder // once it is served; nil: no region is known
+	guards []Guard                                                           // around all routes
+	find   RegionFinder                                                      // once it is served; nil: no region is known
+	served func(r *http.Request, upstream string, n int, took time.Duration) // once it is served
 }
 
 // Listener is where requests come from; with a certificate by TLS.
@@ -260,6 +262,9 @@ func (u *Upstream) readServers(v tree.Value, k map[string]tree.Value) {
 	for _, s := range k["servers"].List() {
 		u.Servers = append(u.Servers, readServer(s, u.Servers))
 	}
+	if u.Zone != "" && slices.ContainsFunc(u.Servers, func(s proxy.Server) bool { return s.Backup }) {
+		k["servers"].Wrong("backup does not go with the upstream's zone")
+	}
 	if k["servers"].Is && len(u.Servers) == 0 {
 		k["servers"].Wrong("want at least one server")
 	}
@@ -350,11 +355,12 @@ func (u *Upstream) readConnections(v tree.Value) {
 const mostServers, mostWeight = 256, 100
 
 func readServer(v tree.Value, others []proxy.Server) proxy.Server {
-	k := v.Object("address!", "weight", "zone")
+	k := v.Object("address!", "weight", "zone", "backup")
 	s := proxy.Server{
 		Address: k["address"].Text("host:port, such as 10.0.0.7:8080", isAddress),
 		Zone:    k["zone"].Text("a name", tree.NotEmpty),
 		Weight:  k["weight"].Integer(0, mostWeight),
+		Backup:  k["backup"].Boolean(),
 	}
 	s.Drain = k["weight"].Is && s.Weight == 0
 	for _, o := range others {
@@ -478,7 +484,7 @@ func (u *Upstream) pool() proxy.PoolOptions {
 func (u *Upstream) handler(f *File, p *proxy.Pool) proxy.Options {
 	o := proxy.Options{
 		Pool: p, Name: f.Name, Trusted: f.Trusted, Forwarded: f.Forwarded, Host: u.Host,
-		Attempts: u.Attempts, TryTimeout: u.TryTimeout, Pause: u.Pause, Budget: u.Budget, Hedge: u.Hedge,
+		Attempts: u.Attempts, TryTimeout: u.TryTimeout, Pause: u.Pause, Budget: u.Budget, Hedge: u.Hedge, Served: f.served,
 	}
 	if u.noBudget {
 		o.Budget = -1

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/middleware/metrics"
@@ -38,6 +39,8 @@ type Site struct {
 	// Journal logs the requests of files that name an access log. Nil: nobody does. It is to be
 	// set before the first file is taken.
 	Journal func(http.Handler) http.Handler
+	// Served is [proxy.Options.Served] for files that name an access log.
+	Served func(r *http.Request, upstream string, n int, took time.Duration)
 
 	serving atomic.Pointer[serving]
 	tunnels atomic.Int64 // of CONNECT
@@ -76,6 +79,9 @@ func (s *Site) Take(f *File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.find = find
+	if f.AccessLog != "" {
+		f.served = s.Served
+	}
 	next := map[string]*entry{}
 	var fresh []*entry
 	for name, u := range f.Upstreams {
@@ -131,7 +137,7 @@ func (s *Site) Take(f *File) error {
 // keeps reports whether an upstream is the same but for its servers.
 func (s *Site) keeps(old *entry, u Upstream, f *File) bool {
 	u.Servers = nil
-	return reflect.DeepEqual(old.u, u) && s.file.Name == f.Name && s.file.Forwarded == f.Forwarded && reflect.DeepEqual(s.file.Trusted, f.Trusted)
+	return reflect.DeepEqual(old.u, u) && s.file.Name == f.Name && s.file.Forwarded == f.Forwarded && (s.file.AccessLog == "") == (f.AccessLog == "") && reflect.DeepEqual(s.file.Trusted, f.Trusted)
 }
 
 // around are the middlewares before all routes of a file. Requests are counted and logged within

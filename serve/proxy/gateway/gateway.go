@@ -61,6 +61,7 @@ func newGateway(replaces string) (*gateway, error) {
 	g.site.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	g.site.Regions = new(opener).open
 	g.site.Journal = func(next http.Handler) http.Handler { return &logged{g, next} }
+	g.site.Served = noteUpstream
 	var err error
 	if g.site.Metrics, err = metrics.New(metrics.Options{}); err != nil {
 		return nil, err

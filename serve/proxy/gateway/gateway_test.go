@@ -20,6 +20,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -496,6 +497,43 @@ func TestLog(t *testing.T) {
 		if !strings.Contains(string(lines), want) {
 			t.Errorf("want %s in\n%s", want, lines)
 		}
+	}
+}
+
+// TestLogUpstream has lines say which server answered at last, after how many attempts; not which
+// one got a copy.
+func TestLogUpstream(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) }))
+	defer s.Close()
+	copied := make(chan bool, 9)
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { copied <- true }))
+	defer other.Close()
+	at, path, well := freeAddress(t), filepath.Join(t.TempDir(), "log"), s.Listener.Addr().String()
+	g := run(t)
+	if got := g.give(t, fmt.Sprintf(`{"listen": [{"address": %q}], "admin": "none", "access_log": %q,
+		"upstreams": {"a": {"servers": [{"address": %q}, {"address": %q, "backup": true}]}, "b": {"servers": [{"address": %q}]}},
+		"routes": [{"path": "/", "upstream": "a", "shadow": {"upstream": "b"}}, {"path": "/to", "redirect": {"to": "/"}}]}`,
+		at, path, freeAddress(t), well, other.Listener.Addr())); len(got.Problems) > 0 {
+		t.Fatalf("got %+v", got)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, target := range []string{"/", "/to"} {
+		res, err := client.Get("http://" + at + target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	<-copied
+	client.CloseIdleConnections()
+	g.end(t)
+	lines, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := regexp.MustCompile(`"target":"/".*"upstream":"` + well + `","upstream_ms":[2-9][0-9]\.[0-9]{3},"attempts":2`)
+	if !served.Match(lines) || strings.Count(string(lines), `"upstream"`) != 1 {
+		t.Errorf("want %s in one line of\n%s", served, lines)
 	}
 }
 

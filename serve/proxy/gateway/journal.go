@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/middleware/accesslog"
 	"github.com/tarehq/tare/serve/proxy/config"
 )
@@ -36,7 +37,7 @@ func openJournal(path string, was *journal) (*journal, error) {
 	if err != nil {
 		return nil, &config.Problem{Path: "access_log", Text: err.Error()}
 	}
-	log, err := accesslog.New(accesslog.Options{To: f})
+	log, err := accesslog.New(accesslog.Options{To: f, Upstream: upstreamOf})
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -68,7 +69,26 @@ func (l *logged) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	j.begun.Add(1)
 	defer j.begun.Add(-1)
-	j.log.Middleware(l.next).ServeHTTP(w, r)
+	j.log.Middleware(l.next).ServeHTTP(w, upstream.With(r, new(atomic.Pointer[accesslog.Upstream])))
+}
+
+// upstream is a place for who was asked. It is written beside the log where a time-out has answered
+// the request.
+var upstream = chain.NewKey[*atomic.Pointer[accesslog.Upstream]]("upstream")
+
+func noteUpstream(r *http.Request, address string, n int, took time.Duration) {
+	if to, ok := upstream.Value(r); ok {
+		to.Store(&accesslog.Upstream{Address: address, Took: took, Attempts: n})
+	}
+}
+
+func upstreamOf(r *http.Request) accesslog.Upstream {
+	if to, ok := upstream.Value(r); ok {
+		if u := to.Load(); u != nil {
+			return *u
+		}
+	}
+	return accesslog.Upstream{}
 }
 
 // retire has a journal be closed once the requests that have begun by it, WebSockets among them,
