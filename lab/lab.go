@@ -123,7 +123,7 @@ func Run(ctx context.Context, o Options) (*record.Run, error) {
 	if werr := r.warnTrials(); werr != nil {
 		err = errors.Join(err, werr)
 	}
-	if err == nil {
+	if err == nil && r.outcome != "refused" { // captures would fare no better
 		err = r.attribute(ctx)
 	}
 	if err != nil && len(r.trials) == 0 && !o.Resume {

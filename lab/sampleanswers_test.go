@@ -77,14 +77,15 @@ func TestRefusedStopsEarly(t *testing.T) {
 	s.Workloads, s.Primary.Workload = s.Workloads[1:], "open"
 	s.Workloads[0].Rate, s.Workloads[0].Connections = study.Rate{PerSecond: 1e5}, 1 // no answer comes within 10 µs
 	s.Workloads[0].Timeout = 200 * time.Millisecond                                 // what waits longer is not answered any more
+	s.Attribute = study.Attribute{For: 100 * time.Millisecond, Repeat: 1}           // none is taken
 	o := options(t, s)
 	o.Blocks = 12
 	run, err := lab.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(run.Trials); run.Manifest.Outcome != "refused" || n != 2*s.CellsPerBlock() {
-		t.Errorf("got the outcome %q after %d trials, want refused after %d", run.Manifest.Outcome, n, 2*s.CellsPerBlock())
+	if n := len(run.Trials); run.Manifest.Outcome != "refused" || n != 2*s.CellsPerBlock() || len(run.Captures) > 0 {
+		t.Errorf("got the outcome %q after %d trials and %d captures, want refused after %d", run.Manifest.Outcome, n, len(run.Captures), 2*s.CellsPerBlock())
 	}
 	a, err := verdict.Analyse(run)
 	if err != nil || !strings.HasPrefix(a.Headline, "Nothing is decided: 6 of 6 trials do not count, most often because ") {

@@ -39,3 +39,10 @@ func BlocksForFamily(m int, alpha float64) int {
 	}
 	return n
 }
+
+// Share is the level of each of m hypotheses of which, if all are true, any is rejected with
+// probability alpha at most (Bonferroni); or the lowest at which n blocks can reject, if that is
+// higher: so few blocks would else say nothing, however large the effect.
+func Share(m int, alpha float64, n int) float64 {
+	return max(alpha/float64(max(m, 1)), leastAlpha(n))
+}

@@ -64,7 +64,11 @@ func (t Tally) Refusal() string {
 	if len(t.Invalid) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s do not count, most often because %s", t.Total-t.Valid, unit.Plural(t.Total, "trial"), t.Invalid[0].Reason)
+	do := "do"
+	if t.Total-t.Valid == 1 {
+		do = "does"
+	}
+	return fmt.Sprintf("%d of %s %s not count, most often because %s", t.Total-t.Valid, unit.Plural(t.Total, "trial"), do, t.Invalid[0].Reason)
 }
 
 // Of counts trials.

@@ -19,6 +19,14 @@ func TestAgents(t *testing.T) {
 	}
 }
 
+// TestRefusal has a sentence of one trial be one.
+func TestRefusal(t *testing.T) {
+	all := []record.Trial{{Arm: "chi"}, {Arm: "chi", Invalid: []string{"it died"}}}
+	if got, want := tally.Of(all).Refusal(), "1 of 2 trials does not count, most often because it died"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestUneven holds that trials which are refused far more often than the control's are warned of,
 // and not those that are refused about as often: chance does that.
 func TestUneven(t *testing.T) {

@@ -44,12 +44,8 @@ func (a *Analysis) caveats() []error {
 		}
 	}
 	for _, c := range a.elsewhere() {
-		where := "outside its processes and the generator"
-		if c.Metric.Name == "deferred_cpu" {
-			where = "after the load"
-		}
-		add("%s, workload %s: %s of CPU per request %s against %s (%s): work that an arm puts off, or leaves to others, is not in its CPU per request",
-			c.Arm, c.Workload, ShowSigned(c.Metric, c.Difference.Value), where, c.Against, c.size())
+		add("%s, workload %s: %s of %s against %s (%s): work that an arm puts off, or leaves to others, is not in its CPU per request",
+			c.Arm, c.Workload, ShowSigned(c.Metric, c.Difference.Value), c.Metric.Title, c.Against, c.size())
 	}
 	for _, c := range a.primary {
 		if c.N == 0 {
@@ -74,18 +70,18 @@ func (a *Analysis) caveats() []error {
 
 // elsewhere are the arms for which the rest of the machine, or they themselves after the load,
 // did more, or less, than for the control, beyond the floor of that and where CPU per request
-// would count.
-func (a *Analysis) elsewhere() (all []*Comparison) {
-	for i := range a.Workloads {
-		for _, m := range a.Workloads[i].Metrics {
-			for j := range m.Compared {
-				if c := &m.Compared[j]; m.Residual && (c.Verdict == stats.Faster || c.Verdict == stats.Slower) {
-					all = append(all, c)
-				}
+// would count. There are many such comparisons: each has its share of the level.
+func (a *Analysis) elsewhere() (all []Comparison) {
+	for _, w := range a.Workloads {
+		for _, m := range w.Metrics {
+			if m.Residual {
+				all = append(all, m.Compared...)
 			}
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(c Comparison) bool {
+		return c.Verdict != stats.Faster && c.Verdict != stats.Slower || c.Effect.P > stats.Share(len(all), c.Alpha, c.N)
+	})
 }
 
 // incomplete are the arms with fewer pairs than the workload's blocks, by the

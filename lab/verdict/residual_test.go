@@ -1,6 +1,7 @@
 package verdict_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -26,7 +27,7 @@ func TestWorkElsewhere(t *testing.T) {
 			u.effect("three", "residual_cpu", tc.ratio)
 			a := analyse(t, u.run())
 			all := strings.Join(texts(a.Warnings), "\n")
-			if got := strings.Contains(all, "of CPU per request outside its processes and the generator"); got != tc.warned {
+			if got := strings.Contains(all, "of CPU per request outside arm and generator against none"); got != tc.warned {
 				t.Errorf("warned %t, want %t: %s", got, tc.warned, all)
 			}
 		})
@@ -44,6 +45,41 @@ func TestWorkPutOff(t *testing.T) {
 		if got := strings.Contains(all, "of CPU per request after the load against none"); got != warned {
 			t.Errorf("%v times as much: warned %t, want %t: %s", ratio, got, warned, all)
 		}
+	}
+}
+
+// Of ten arms of which none leaves work to others, a warning is rare; one that does is found, also
+// by as few blocks as a quick form has.
+func TestWorkElsewhereOfTen(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		blocks, runs int
+		ratio        float64 // true one, of one arm
+		least, most  float64 // share of runs with a warning
+	}{
+		{"none", 20, 150, 1, 0, 0.1},
+		{"none, few blocks", 8, 150, 1, 0, 0.2},
+		{"one", 20, 20, 3, 1, 1},
+		{"one, few blocks", 8, 20, 3, 0.8, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			rng, warned := rand.New(rand.NewPCG(1, 2)), 0
+			for range tc.runs {
+				u := base()
+				u.arms(10)
+				u.study.Control, u.blocks, u.seed, u.noise = "a0", tc.blocks, rng.Uint64(), 0.3
+				u.level["residual_cpu"], u.level["deferred_cpu"] = 5_000, 5_000
+				u.effect("a7", "residual_cpu", tc.ratio)
+				if strings.Contains(strings.Join(texts(analyse(t, u.run()).Warnings), "\n"), "or leaves to others") {
+					warned++
+				}
+			}
+			if got := float64(warned) / float64(tc.runs); got < tc.least || got > tc.most {
+				t.Errorf("%d of %d runs warned, want from %.0f to %.0f %%", warned, tc.runs, 100*tc.least, 100*tc.most)
+			} else {
+				t.Logf("%d of %d runs warned", warned, tc.runs)
+			}
+		})
 	}
 }
 

@@ -56,8 +56,8 @@ func (c *Command) Help() string {
 A run never has more blocks than its plan. More blocks need a new run.
 Each trial is on disk as soon as it ends. Ctrl-C keeps what was measured.
 
-Exit status: 0 a comparison was decided, 1 failed, 2 wrong usage, 4 nothing was
-decided, 130 interrupted.`
+Exit status: 0 a comparison, claim or goal was decided, 1 failed, 2 wrong usage,
+4 nothing was decided, 130 interrupted.`
 }
 
 // Run runs the studies one after the other.
