@@ -96,7 +96,7 @@ func (c *Command) serve(ctx context.Context, t *cli.Terminal) error {
 	}
 	listener, err := net.Listen("tcp", cmp.Or(config.Listen, net.JoinHostPort("127.0.0.1", wire.DefaultPort)))
 	if err != nil {
-		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("listening: %w", err), Hint: "name a free port of this machine under `listen` of " + c.Config}
+		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("listening: %w", err), Hint: cli.ListenHint(err, "`listen` of "+c.Config)}
 	}
 	log.Info("agent ready", "address", listener.Addr().String(), "version", cli.Version())
 	return served.Serve(ctx, listener)

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"runtime"
 	"syscall"
 
 	"github.com/tarehq/tare/cost"
@@ -65,6 +66,18 @@ func ExplainCapture(err error) error {
 // NetworkHint says how to reach a process by its ports from its own network namespace.
 func NetworkHint(pid int) string {
 	return fmt.Sprintf("process %d has a network of its own, with ports of its own: nsenter -t %d -n tare … looks and loads from there", pid, pid)
+}
+
+// ListenHint says what to do about an address that cannot be listened on; where is what names it.
+func ListenHint(err error, where string) string {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return where + " takes a free port of this machine, such as :9464"
+	}
+	show := "lsof -nP -iTCP -sTCP:LISTEN"
+	if runtime.GOOS == "linux" {
+		show = "ss -ltnp"
+	}
+	return fmt.Sprintf("another program listens there, and `%s` shows which; end that, or set %s to another address", show, where)
 }
 
 // spareHint says how much would fit into the budget.

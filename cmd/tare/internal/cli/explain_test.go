@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,5 +89,22 @@ func TestExplainCapture(t *testing.T) {
 		if hint != tt.hint {
 			t.Errorf("%v: got hint %q, want %q", tt.err, hint, tt.hint)
 		}
+	}
+}
+
+// TestListenHint says who may have an address, where one has it, and which option names it.
+func TestListenHint(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = net.Listen("tcp", l.Addr().String())
+	if got := cli.ListenHint(err, "--listen"); runtime.GOOS == "linux" && !strings.Contains(got, "`ss -ltnp` shows which; end that, or set --listen") {
+		t.Errorf("%v: got %q", err, got)
+	}
+	_, err = net.Listen("tcp", "203.0.113.1:80") // of no machine
+	if got := cli.ListenHint(err, "--listen"); !strings.HasPrefix(got, "--listen takes a free port") {
+		t.Errorf("%v: got %q", err, got)
 	}
 }

@@ -24,7 +24,7 @@ import (
 
 // Command loads with the users of a file.
 type Command struct {
-	File        string        `arg:"" help:"Flow file (YAML)."`
+	File        string        `arg:"" optional:"" help:"Flow file (YAML)."`
 	From        string        `help:"Write FILE, a first flow, from an HTTP archive (HAR) or an OpenAPI 3 document, and send nothing." placeholder:"SOURCE"`
 	Profile     string        `enum:",smoke,pressure,stress,spike,soak,breakpoint" default:"" help:"Offer the load of a profile instead of the file's: smoke, pressure, stress, spike, soak or breakpoint." placeholder:"NAME"`
 	Rate        string        `short:"r" help:"Open loop: sessions a second, instead of the file's. Also poisson:10, ramp:1-50/1m or steps:1,5,10/30s." placeholder:"RATE"`
@@ -88,7 +88,12 @@ func IsFile(arg string) bool {
 
 // Run offers the load, writes what was asked for and judges.
 func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
-	if c.From != "" {
+	switch {
+	case c.File == "" && c.From != "":
+		return cli.Usage("such as tare flow new.yaml --from "+c.From, errors.New("which file is to be written?"))
+	case c.File == "":
+		return cli.Usage("such as tare flow shop.yaml; --from writes a first one", errors.New("which file? name a flow file (YAML)"))
+	case c.From != "":
 		return c.write(t)
 	}
 	f, err := c.file()

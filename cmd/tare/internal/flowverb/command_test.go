@@ -165,6 +165,8 @@ func TestUsage(t *testing.T) {
 		{"users say either arrive", strings.Replace(visits, "arrive: 50/s", "most: 2", 1), nil},
 		{"base", visits, func(c *flowverb.Command) { c.Base = "localhost" }},
 		{"is there already", visits, func(c *flowverb.Command) { c.From = "site.har" }},
+		{"which file is to be written", visits, func(c *flowverb.Command) { c.File, c.From = "", "site.har" }},
+		{"which file? name a flow", visits, func(c *flowverb.Command) { c.File = "" }},
 		{"users come from one process", visits, func(c *flowverb.Command) { c.On = "load1" }},
 		{"do nothing without --on k8s", visits, func(c *flowverb.Command) { c.Pod.Image = "mine:1" }},
 		{"no image has tare", visits, func(c *flowverb.Command) { c.On = "k8s:shop" }},

@@ -149,15 +149,19 @@ func (c *Command) parse(data []byte) (*file, error) {
 
 // mistakes are problems with their places in the file; nil if there are none.
 func (f *file) mistakes(problems []problem) error {
+	hint, status := guide, cli.ExitUsage
 	for _, p := range problems {
 		text := p.Text
 		if p.Path != "" {
 			text = shape.Last(p.Path) + ": " + text
 		}
+		if strings.HasSuffix(text, syscall.EADDRINUSE.Error()) { // that is not the file's fault
+			hint, status = cli.ListenHint(syscall.EADDRINUSE, p.Path)+". To take over from a running proxy: --replace SOCKET", cli.ExitFailed
+		}
 		f.reader.Wrong(p.Path, "%s", text)
 	}
 	if err := f.reader.Err(); err != nil {
-		return cli.Usage(guide, err)
+		return &cli.Failure{Status: status, Hint: hint, Err: err}
 	}
 	return nil
 }

@@ -94,6 +94,23 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestTaken has an address that another program has be no mistake of the file, and be explained.
+func TestTaken(t *testing.T) {
+	needGo(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	path := write(t, filepath.Join(t.TempDir(), "proxy.yaml"), fmt.Sprintf("admin: none\nlisten:\n  - address: %s\nroutes:\n  - {path: /, redirect: {to: /a}}\n", l.Addr()))
+	var out output
+	err = (&Command{File: path}).Run(t.Context(), &cli.Terminal{Out: &out, Err: &out})
+	var f *cli.Failure
+	if !errors.As(err, &f) || f.Status != cli.ExitFailed || !strings.Contains(f.Hint, "set listen[0].address to another address") {
+		t.Errorf("got %v: %+v", err, f)
+	}
+}
+
 // resolve returns what says whether the schema accepts a file.
 func resolve(t *testing.T) func(text string) error {
 	t.Helper()

@@ -183,7 +183,7 @@ func Explain(err error, listening string) error {
 	if e, ok := errors.AsType[*ReceiverError](err); ok {
 		return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s: %w", e.flag, err), Hint: hint[e.flag]}
 	}
-	return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s: %w", listening, err), Hint: listening + " takes a free port of this machine, such as :9464"}
+	return &cli.Failure{Status: cli.ExitFailed, Err: fmt.Errorf("%s: %w", listening, err), Hint: cli.ListenHint(err, listening)}
 }
 
 // URL is where to scrape; "" if nobody is answered.
