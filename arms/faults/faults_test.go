@@ -324,22 +324,25 @@ func TestDoctorProcess(t *testing.T) {
 		{planted{name: "json"}, "json"},
 		{planted{program: "nethttp"}, "sampling it from outside"},
 	} {
-		eventually(t, func(longer []string) error {
-			addr, pid, stop := plant(t, bin, tc.p, false)
-			defer stop()
-			d, err := diagnose(bin, append(longer, "--load", "http://"+addr+"/", "-c", "8", strconv.Itoa(pid)))
-			if err != nil {
-				return err
-			}
-			for _, b := range d.Blind {
-				if b.Rule == "json" && !strings.Contains(b.Reason, tc.want) {
-					return fmt.Errorf("json was not looked at: %s", b.Reason)
+		t.Run(tc.want, func(t *testing.T) {
+			t.Parallel()
+			eventually(t, func(longer []string) error {
+				addr, pid, stop := plant(t, bin, tc.p, false)
+				defer stop()
+				d, err := diagnose(bin, append(longer, "--load", "http://"+addr+"/", "-c", "8", strconv.Itoa(pid)))
+				if err != nil {
+					return err
 				}
-			}
-			if tc.want == "json" && (len(d.Findings) == 0 || d.Findings[0].Rule != "json") {
-				return fmt.Errorf("got %s, want json first", findingsText(d.Findings))
-			}
-			return nil
+				for _, b := range d.Blind {
+					if b.Rule == "json" && !strings.Contains(b.Reason, tc.want) {
+						return fmt.Errorf("json was not looked at: %s", b.Reason)
+					}
+				}
+				if tc.want == "json" && (len(d.Findings) == 0 || d.Findings[0].Rule != "json") {
+					return fmt.Errorf("got %s, want json first", findingsText(d.Findings))
+				}
+				return nil
+			})
 		})
 	}
 }
