@@ -16,6 +16,7 @@ import (
 // TestEndedMeanwhile kills what each verb looks at, once it looks: that has a status of its own,
 // and is said.
 func TestEndedMeanwhile(t *testing.T) {
+	t.Parallel() // it waits
 	bpf, err := condition("bpf")
 	if err != nil {
 		t.Fatal(err)
