@@ -16,7 +16,6 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/lab"
-	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -45,7 +44,7 @@ func TestAttribute(t *testing.T) {
 		t.Skip("builds and loads arms for some seconds")
 	}
 	o := options(t, injected(t))
-	o.Builder, o.Blocks = &arm.Builder{ModuleDir: "..", Cache: t.TempDir()}, 1
+	o.Builder, o.Blocks = moduleArms(), 1
 	ctx, stop := context.WithCancel(t.Context())
 	begun := 0
 	o.Progress = func(e lab.Event) {
@@ -210,7 +209,7 @@ func TestAttributeWithoutTruth(t *testing.T) {
 	s.Arms = s.Arms[:1]
 	s.Twin, s.Attribute.Repeat, s.Attribute.Truth.Path = true, 1, "/nothing"
 	o := options(t, s)
-	o.Builder, o.Blocks = &arm.Builder{ModuleDir: "..", Cache: t.TempDir()}, 1
+	o.Builder, o.Blocks = moduleArms(), 1
 	run, err := lab.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

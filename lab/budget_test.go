@@ -13,6 +13,7 @@ import (
 // A budget is for the whole run: blocks after the first look leave room for the captures
 // that follow them. The first block is measured whatever the budget.
 func TestBudgetLeavesRoomForCaptures(t *testing.T) {
+	t.Parallel()
 	s := small(t, "ok", "ok")
 	s.Workloads = s.Workloads[:1]
 	s.Looks = []int{8, 9}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tarehq/tare/lab"
-	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/load"
 	"github.com/tarehq/tare/load/pace"
@@ -92,7 +91,7 @@ func generatorOptions(t *testing.T, s *study.Study) lab.Options {
 		t.Skip("no go command to build the server with")
 	}
 	o := options(t, s)
-	o.Builder, o.Blocks = &arm.Builder{ModuleDir: "..", Cache: t.TempDir()}, 1
+	o.Builder, o.Blocks = moduleArms(), 1
 	return o
 }
 

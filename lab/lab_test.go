@@ -23,6 +23,12 @@ import (
 	"github.com/tarehq/tare/lab/study"
 )
 
+// programs is the folder of the arms that tests build of this module's packages.
+var programs string
+
+// moduleArms builds such arms, each once for all tests.
+func moduleArms() *arm.Builder { return &arm.Builder{ModuleDir: "..", Cache: programs} }
+
 // TestMain serves as an arm, or loads one, when a study of these tests starts
 // this program again.
 func TestMain(m *testing.M) {
@@ -34,7 +40,15 @@ func TestMain(m *testing.M) {
 		generate(os.Args[1:])
 		return
 	}
-	os.Exit(m.Run())
+	dir, err := os.MkdirTemp("", "lab")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	programs = dir
+	status := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(status)
 }
 
 // serve answers "hello" until it is told otherwise. A mode may be followed by a

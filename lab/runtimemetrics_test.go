@@ -8,7 +8,6 @@ import (
 
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/lab"
-	"github.com/tarehq/tare/lab/arm"
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 )
@@ -21,7 +20,7 @@ func inside(t *testing.T, s *study.Study) (*record.Run, map[string]record.Trial)
 	s.Primary = study.Primary{Metric: "cpu_per_request", Workload: s.Workloads[0].Name}
 	s.Trial = study.Trial{WarmUp: 100 * time.Millisecond, Measure: time.Second, Slice: 100 * time.Millisecond}
 	run, err := lab.Run(t.Context(), lab.Options{
-		Study: s, Builder: &arm.Builder{ModuleDir: "..", Cache: t.TempDir()}, Dir: filepath.Join(t.TempDir(), "run"), Blocks: 1,
+		Study: s, Builder: moduleArms(), Dir: filepath.Join(t.TempDir(), "run"), Blocks: 1,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 // An arm that answers otherwise than the control is warned of in the pilot and late in the
 // run, and a body that turns wrong under the load is caught, unless verify explains it.
 func TestUnlikeAnswers(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		mode   string
 		accept string // Accept-Encoding

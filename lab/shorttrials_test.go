@@ -9,6 +9,7 @@ import (
 
 // A run whose trials are short warns of it, once also when it is resumed.
 func TestScantTrials(t *testing.T) {
+	t.Parallel()
 	s := small(t, "ok", "ok")
 	s.Workloads[1].Measure = 2 * s.Trial.Measure
 	o := options(t, s)
