@@ -18,10 +18,13 @@ import (
 )
 
 // slowStart is a service that takes a while to start, and whose only answers have no content.
+// It imports little: with a profile all of that is compiled anew.
 const slowStart = `package main
 
 import (
-	"net/http"
+	"bufio"
+	"io"
+	"net"
 	"os"
 	"time"
 )
@@ -37,11 +40,31 @@ func work(n int) {
 
 func main() {
 	time.Sleep(1500 * time.Millisecond)
-	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		work(100_000)
-		w.WriteHeader(http.StatusNoContent)
-	})
-	panic(http.ListenAndServe(os.Getenv("TARE_ADDR"), nil))
+	l, err := net.Listen("tcp", os.Getenv("TARE_ADDR"))
+	if err != nil {
+		panic(err)
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			panic(err)
+		}
+		go serve(c)
+	}
+}
+
+func serve(c net.Conn) {
+	defer c.Close()
+	for r := bufio.NewReader(c); ; {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if line == "\r\n" { // the request's end
+			work(100_000)
+			io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
+		}
+	}
 }
 `
 
