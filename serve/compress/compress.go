@@ -8,7 +8,8 @@
 //
 // A body of which the length is not known is held back until it has Options.Smallest
 // bytes, the handler flushes or returns. From then on each flush goes through the encoder
-// to the client, and nothing waits for more than the encoder does.
+// to the client, and nothing waits for more than the encoder does. Where a handler writes less
+// than its Content-Length said, the connection is cut, as it is without the middleware.
 //
 // A compressed answer's ETag is weak, as it has the same meaning and not the same bytes,
 // and so is that of a 304 to a client that asks with a weak one. Vary has Accept-Encoding
@@ -179,14 +180,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	cw := newWriter(w, h.c, r, accept.Encoding(r.Header["Accept-Encoding"], h.c.o.Encodings))
-	whole := false
+	returned := false
 	defer func() {
-		if whole {
-			cw.close()
-		} else { // a panic: what was answered must not look whole
+		if !returned { // a panic: what was answered must not look whole
 			cw.abort()
 		}
 	}()
 	h.next.ServeHTTP(cw, r)
-	whole = true
+	returned = true
+	if !cw.close() {
+		panic(http.ErrAbortHandler)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -199,6 +200,14 @@ func TestHead(t *testing.T) {
 			w.Header().Set("Etag", `"v1"`)
 			http.ServeContent(w, r, "a.txt", time.Time{}, strings.NewReader(text))
 		},
+		"fields alone": func(w http.ResponseWriter, r *http.Request) {
+			for name, value := range map[string]string{"Content-Type": "text/plain", "Content-Length": strconv.Itoa(len(text)), "Etag": `"v1"`} {
+				w.Header().Set(name, value)
+			}
+			if r.Method != "HEAD" {
+				io.WriteString(w, text)
+			}
+		},
 		"written":  func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text[:2000]) },
 		"in parts": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text[:500]); io.WriteString(w, text) },
 		"small":    func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "small") },
@@ -302,6 +311,28 @@ func TestPanic(t *testing.T) {
 }
 
 // TestUpgrade leaves requests for another protocol to the handler.
+// TestCutShort has an answer end before its Content-Length, as that of a file which is cut while it is
+// sent. It must not look whole.
+func TestCutShort(t *testing.T) {
+	s := httptest.NewServer(middleware(t, compress.Options{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		short, _ := strconv.Atoi(r.Header.Get("X-Short"))
+		io.WriteString(w, text[:len(text)-short])
+		w.(http.Flusher).Flush()
+	})))
+	defer s.Close()
+	for _, accept := range []string{"", "gzip", "br", "zstd"} {
+		for _, short := range []int{0, 1, 2000} {
+			resp := ask(t, s, "GET", fmt.Sprintf("Accept-Encoding: %s|X-Short: %d", accept, short))
+			if _, err := io.ReadAll(resp.Body); (err == nil) != (short == 0) {
+				t.Errorf("Accept-Encoding %q, %d bytes short: reading the answer gave %v", accept, short, err)
+			}
+			resp.Body.Close()
+		}
+	}
+}
+
 func TestUpgrade(t *testing.T) {
 	h := middleware(t, compress.Options{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		c, rw, err := w.(http.Hijacker).Hijack()

@@ -1,6 +1,7 @@
 package compress
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -32,6 +33,13 @@ type packed struct {
 	encoding Encoding // that the client prefers
 	held     []byte   // before the decision
 	enc      *pooled  // nil: as it is
+	due      int64    // bytes that Content-Length promised and that are not written yet
+}
+
+// write has b encoded.
+func (k *packed) write(b []byte) (int, error) {
+	k.due -= int64(len(b))
+	return k.enc.Write(b)
 }
 
 // newWriter returns a writer in one allocation. The encoding is empty if the client takes none.
@@ -116,8 +124,8 @@ func (w *writer) write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	if enc := w.encoder(); enc != nil {
-		return enc.Write(p)
+	if w.encoder() != nil {
+		return w.packed.write(p)
 	}
 	return w.ResponseWriter.Write(p)
 }
@@ -158,11 +166,7 @@ func (w *writer) begin(next []byte, enough bool) error {
 	}
 	held := w.packed.held
 	w.packed.held = nil
-	var to io.Writer = w.ResponseWriter
-	if w.packed.enc != nil {
-		to = w.packed.enc
-	}
-	_, err := to.Write(held)
+	_, err := w.write(held)
 	return err
 }
 
@@ -185,11 +189,13 @@ func (w *writer) decide(h http.Header, next []byte, enough bool) {
 // severalParts is the type of a 206 of several ranges, which hides that of the whole.
 const severalParts = "multipart/byteranges"
 
-// worth reports whether an answer has a body that is long enough, and whole.
+// worth reports whether an answer has a body that is long enough, and whole. It notes what
+// Content-Length promises.
 func (w *writer) worth(h http.Header, enough bool) bool {
 	if length := h["Content-Length"]; len(length) > 0 {
 		if n, err := strconv.ParseInt(length[0], 10, 64); err == nil {
 			enough = n >= int64(w.c.o.Smallest)
+			w.packed.due = n
 		}
 	}
 	return enough && bodyAllowed(int(w.status)) && w.status != http.StatusPartialContent && h["Content-Range"] == nil
@@ -252,7 +258,7 @@ func (w *writer) compress(mediaType string) {
 		h.Set("Etag", "W/"+tag)
 	}
 	if w.r.Method == http.MethodHead {
-		w.packed.enc = &pooled{encoder: nobody{}}
+		w.packed.enc, w.packed.due = &pooled{encoder: nobody{}}, 0
 		return
 	}
 	w.packed.enc = take(e, level, w.ResponseWriter)
@@ -331,22 +337,33 @@ func (w *writer) EnableFullDuplex() error {
 	return http.NewResponseController(w.ResponseWriter).EnableFullDuplex()
 }
 
-// close ends the answer after the handler has returned, and a write on another goroutine.
-func (w *writer) close() {
+// close ends the answer after the handler has returned, and a write on another goroutine. It
+// reports whether the answer is whole: one that is shorter than its Content-Length said, as of a
+// file that was cut, is not, unless nobody waits for it any more.
+func (w *writer) close() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer w.drop() // also if the server's writer panics
+	h := w.Header()
 	switch {
+	case w.status == 0 && w.r.Method == http.MethodHead && w.known(h):
+		w.writeHeader(http.StatusOK)
 	case w.status == 0:
-		if h := w.Header(); w.mediaOf(h, nil).compressed && w.changeable(h) {
+		if w.mediaOf(h, nil).compressed && w.changeable(h) {
 			addVary(h)
 		}
 	case !w.decided:
 		_ = w.begin(nil, false) // the server has the error, too
 	}
-	if enc := w.encoder(); enc != nil {
-		_ = enc.Close()
+	enc := w.encoder()
+	if enc == nil {
+		return true
 	}
+	if w.packed.due > 0 {
+		return errors.Is(w.r.Context().Err(), context.Canceled)
+	}
+	_ = enc.Close()
+	return true
 }
 
 // abort ends the answer of a handler that panics. It has a write that waits for the client fail.
