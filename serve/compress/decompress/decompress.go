@@ -67,21 +67,17 @@ func (h *handler) ChainLayer() chain.Layer {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	fields := r.Header["Content-Encoding"]
-	if len(fields) == 0 || len(fields) == 1 && strings.EqualFold(fields[0], "identity") {
+	var pool *sync.Pool
+	// Elements of the list that are empty do not count (RFC 9110, section 5.6.1).
+	switch strings.ToLower(strings.Trim(strings.Join(r.Header["Content-Encoding"], ","), " \t,")) {
+	case "", "identity":
 		h.next.ServeHTTP(w, r)
 		return
-	}
-	var pool *sync.Pool
-	if len(fields) == 1 {
-		switch strings.ToLower(strings.Trim(fields[0], " \t")) {
-		case "gzip", "x-gzip":
-			pool = &gzips
-		case "zstd":
-			pool = &zstds
-		}
-	}
-	if pool == nil {
+	case "gzip", "x-gzip":
+		pool = &gzips
+	case "zstd":
+		pool = &zstds
+	default:
 		w.Header().Set("Accept-Encoding", "gzip, zstd")
 		http.Error(w, http.StatusText(http.StatusUnsupportedMediaType), http.StatusUnsupportedMediaType)
 		return

@@ -93,6 +93,8 @@ func TestBodies(t *testing.T) {
 		"empty":             {packed("gzip", ""), []string{"gzip"}, 200, "", ""},
 		"empty by zstd":     {packed("zstd", ""), []string{"zstd"}, 200, "", ""},
 		"two members":       {members, []string{"gzip"}, 200, "first, second", ""},
+		"empty field":       {[]byte(text), []string{""}, 200, text, ""},
+		"empty elements":    {packed("gzip", text), []string{"", " ,gzip, ,"}, 200, text, ""},
 		"unknown":           {[]byte("x"), []string{"br"}, 415, "", ""},
 		"two encodings":     {packed("gzip", text), []string{"gzip, gzip"}, 415, "", ""},
 		"two fields":        {packed("gzip", text), []string{"gzip", "gzip"}, 415, "", ""},

@@ -5,7 +5,8 @@
 // takes says nothing about other keys. That is safe for keys that nobody can guess, such as
 // those of [Make], and not for passwords, for which there is basicauth.
 //
-// The key is in a field of the header alone. One in the URL would be in every log.
+// The key is in a field of the header alone. One in the URL would be in every log. A refusal
+// names the scheme ApiKey, or Bearer, as a 401 must name one (RFC 9110, section 15.5.2).
 //
 // Place: behind recovery, requestid, accesslog, cors and limits; before a cache.
 //
@@ -40,6 +41,7 @@ type Options struct {
 // Verifier is the middleware with its keys. It is safe for concurrent use.
 type Verifier struct {
 	field, scheme string
+	challenge     []string
 	keys          atomic.Pointer[map[[sha256.Size]byte]*holder]
 	refused       atomic.Uint64
 }
@@ -55,9 +57,9 @@ func New(o Options) (*Verifier, error) {
 	if o.Header == "" {
 		o.Header = "X-Api-Key"
 	}
-	v := &Verifier{field: http.CanonicalHeaderKey(o.Header)}
+	v := &Verifier{field: http.CanonicalHeaderKey(o.Header), challenge: []string{`ApiKey realm="restricted"`}}
 	if v.field == "Authorization" {
-		v.scheme = "Bearer "
+		v.scheme, v.challenge = "Bearer ", []string{`Bearer realm="restricted"`}
 	}
 	return v, v.SetKeys(o.Keys)
 }
@@ -126,9 +128,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found := h.v.find(r.Header[h.v.field])
 	if found == nil {
 		h.v.refused.Add(1)
-		if h.v.scheme != "" {
-			w.Header().Set("Www-Authenticate", "Bearer")
-		}
+		w.Header()["Www-Authenticate"] = h.v.challenge[:1:1]
 		http.Error(w, http.StatusText(http.StatusUnauthorized), http.StatusUnauthorized)
 		return
 	}
@@ -141,6 +141,9 @@ func (v *Verifier) find(fields []string) *holder {
 		return nil
 	}
 	key := fields[0][len(v.scheme):]
+	if v.scheme != "" {
+		key = strings.TrimLeft(key, " ")
+	}
 	if len(key) > longest {
 		return nil
 	}

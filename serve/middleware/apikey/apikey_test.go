@@ -68,7 +68,9 @@ func TestKeys(t *testing.T) {
 		{"x-key", "X-Key", []string{key}, "ann"},
 		{"authorization", "Authorization", []string{"Bearer " + key}, "ann"},
 		{"authorization", "Authorization", []string{"bearer " + key}, "ann"},
+		{"authorization", "Authorization", []string{"Bearer   " + key}, "ann"},
 		{"", "X-Api-Key", nil, ""},
+		{"", "X-Api-Key", []string{" " + key}, ""},
 		{"", "X-Api-Key", []string{""}, ""},
 		{"", "X-Api-Key", []string{key[1:]}, ""},
 		{"", "X-Api-Key", []string{key + " "}, ""},
@@ -91,7 +93,7 @@ func TestKeys(t *testing.T) {
 }
 
 func TestChallenge(t *testing.T) {
-	for header, want := range map[string]string{"": "", "Authorization": "Bearer"} {
+	for header, want := range map[string]string{"": `ApiKey realm="restricted"`, "Authorization": `Bearer realm="restricted"`} {
 		w := httptest.NewRecorder()
 		open(t, header).Middleware(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		if got := w.Header().Get("WWW-Authenticate"); got != want {

@@ -191,6 +191,9 @@ func forwardedFor(element string) string {
 	if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
 		value = value[1 : len(value)-1] // an address needs no backslash: with one it is none
 	}
+	if i := strings.LastIndex(value, ":_"); i >= 0 { // a port that is hidden (RFC 7239, section 6.3)
+		value = value[:i]
+	}
 	return value
 }
 

@@ -241,7 +241,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (v *Verifier) challenge(w http.ResponseWriter, r *http.Request, text string, err error) {
 	switch {
 	case text == "":
-		w.Header().Set("Www-Authenticate", "Bearer")
+		w.Header().Set("Www-Authenticate", `Bearer realm="restricted"`) // a parameter must be there (RFC 6750, section 3)
 		v.refuse(w, r, http.StatusUnauthorized, errToken("a bearer token is needed"))
 	case errors.Is(err, errUnavailable):
 		w.Header().Set("Retry-After", "5")

@@ -271,13 +271,13 @@ func TestAnswers(t *testing.T) {
 	}{
 		"good":             {jwt.Options{}, []string{"Bearer " + good}, 200, "", "ann"},
 		"lower case":       {jwt.Options{}, []string{"bearer  " + good}, 200, "", "ann"},
-		"none":             {jwt.Options{}, nil, 401, "Bearer", ""},
+		"none":             {jwt.Options{}, nil, 401, `Bearer realm="restricted"`, ""},
 		"none, optional":   {jwt.Options{Optional: true}, nil, 200, "", ""},
 		"bad, optional":    {jwt.Options{Optional: true}, []string{"Bearer x"}, 401, `Bearer error="invalid_token", error_description="the token is malformed"`, ""},
-		"another scheme":   {jwt.Options{}, []string{"Basic " + good}, 401, "Bearer", ""},
-		"two":              {jwt.Options{}, []string{"Bearer " + good, "Bearer " + good}, 401, "Bearer", ""},
+		"another scheme":   {jwt.Options{}, []string{"Basic " + good}, 401, `Bearer realm="restricted"`, ""},
+		"two":              {jwt.Options{}, []string{"Bearer " + good, "Bearer " + good}, 401, `Bearer realm="restricted"`, ""},
 		"own place":        {jwt.Options{Token: func(r *http.Request) string { return good }}, nil, 200, "", "ann"},
-		"scheme by itself": {jwt.Options{}, []string{"Bearer"}, 401, "Bearer", ""},
+		"scheme by itself": {jwt.Options{}, []string{"Bearer"}, 401, `Bearer realm="restricted"`, ""},
 	} {
 		v := verifier(t, c.o)
 		h := chain.Must(chain.New(v.Middleware).Then(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
