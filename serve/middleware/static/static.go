@@ -2,7 +2,8 @@
 //
 // A file that is there is answered; all else passes on to the next handler, also what has
 // another method than GET and HEAD. Ranges and conditional requests are those of
-// http.ServeContent. A directory is its index, and never a list.
+// http.ServeContent, but that a Range counts for GET alone, and in bytes (RFC 9110, section 14.2).
+// A directory is its index, and never a list.
 //
 // What is not served, whatever the file system has: names with a part that begins with a
 // dot (but /.well-known), paths that are not clean, slashes and backslashes that come
@@ -42,6 +43,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
@@ -381,12 +383,42 @@ func (s *server) send(w http.ResponseWriter, r *http.Request, name string, v ver
 
 // send answers with the content, under the tag.
 func (t tag) send(w http.ResponseWriter, r *http.Request, v version, content io.ReadSeeker) {
-	if v.encoding != "" && len(r.Header["If-Match"])+len(r.Header["If-Unmodified-Since"]) == 0 {
-		// ServeContent leaves it to compressors, and on a 412, which has no body, as it is
-		w.Header().Set("Content-Length", strconv.FormatInt(v.info.Size(), 10))
-	}
 	w.Header()["Etag"] = t.etag(v)
+	if v.encoding != "" {
+		w.Header().Set("Content-Length", strconv.FormatInt(v.info.Size(), 10)) // ServeContent leaves it to compressors
+		if len(r.Header["If-Match"])+len(r.Header["If-Unmodified-Since"]) > 0 {
+			w = failable{w}
+		}
+	}
+	if field := r.Header.Get("Range"); field != "" && !(r.Method == http.MethodGet && v.info.Size() > 0 && isRange(field)) {
+		r = r.WithContext(r.Context()) // a copy
+		r.Header = maps.Clone(r.Header)
+		delete(r.Header, "Range")
+	}
 	http.ServeContent(w, r, v.name, v.info.ModTime(), content)
+}
+
+// failable is the writer of an answer that may be 412, which has no body: ServeContent leaves the
+// fields there that describe one.
+type failable struct{ http.ResponseWriter }
+
+func (w failable) WriteHeader(status int) {
+	if status == http.StatusPreconditionFailed {
+		delete(w.Header(), "Content-Encoding")
+		delete(w.Header(), "Content-Length")
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// isRange reports whether a Range counts: other units must be ignored (RFC 9110, section 14.2).
+// ServeContent would refuse these, and answer one of the last 0 bytes by what is no Content-Range.
+func isRange(field string) bool {
+	set, ok := strings.CutPrefix(field, "bytes=")
+	for part := range strings.SplitSeq(set, ",") {
+		last, isLast := strings.CutPrefix(strings.Trim(part, " \t"), "-")
+		ok = ok && !(isLast && strings.Trim(last, " \t0") == "")
+	}
+	return ok
 }
 
 // newTag returns the tag of a file of that name.

@@ -220,12 +220,30 @@ func TestConditional(t *testing.T) {
 		{[]string{"Range", "bytes=2-4"}, "206 234"},
 		{[]string{"Range", "bytes=-3"}, "206 789"},
 		{[]string{"Range", "bytes=20-"}, "416 invalid range: failed to overlap\n"},
+		{[]string{"Range", "bytes=0-0, 2-4 ,-0"}, "200 0123456789"},
+		{[]string{"Range", "bytes=-0"}, "200 0123456789"},
+		{[]string{"Range", "bytes= - 00"}, "200 0123456789"},
+		{[]string{"Range", "lines=2-4"}, "200 0123456789"},
+		{[]string{"Range", "bytes=4-2"}, "416 invalid range\n"},
 		{[]string{"Range", "bytes=2-4", "If-Range", etag}, "206 234"},
 		{[]string{"Range", "bytes=2-4", "If-Range", `"other"`}, "200 0123456789"},
 	} {
 		resp := serve(t, o, "GET", "/a.txt", c.fields...)
 		if got := fmt.Sprint(resp.StatusCode, " ", read(t, resp)); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.fields, got, c.want)
+		}
+	}
+}
+
+// TestRangeDoesNotCount asks for parts where there are none: of an answer to HEAD, and of nothing.
+func TestRangeDoesNotCount(t *testing.T) {
+	o := static.Options{Files: fstest.MapFS{"a.txt": file("0123456789", old), "empty.txt": file("", old)}}
+	for _, c := range []struct{ method, target, field, length string }{
+		{"HEAD", "/a.txt", "bytes=2-4", "10"}, {"HEAD", "/a.txt", "bytes=20-", "10"}, {"GET", "/empty.txt", "bytes=-5", "0"}, {"GET", "/empty.txt", "bytes=0-", "0"},
+	} {
+		resp := serve(t, o, c.method, c.target, "Range", c.field)
+		if got := resp.Header.Get("Content-Length"); resp.StatusCode != 200 || got != c.length || resp.Header.Get("Content-Range") != "" {
+			t.Errorf("%s of %s, %s: %d, %q", c.method, c.target, c.field, resp.StatusCode, resp.Header)
 		}
 	}
 }
@@ -487,13 +505,13 @@ func TestSiblings(t *testing.T) {
 		if again := serve(t, o, "GET", c.target, "Accept-Encoding", c.accept, "If-None-Match", etag); again.StatusCode != 304 || again.Header.Get("Vary") != "Accept-Encoding" || again.Header.Get("Etag") != etag {
 			t.Errorf("%s, accepting %q, again: %d, Vary %q, ETag %s", c.target, c.accept, again.StatusCode, again.Header.Get("Vary"), again.Header.Get("Etag"))
 		}
-		if whole := serve(t, o, "GET", c.target, "Accept-Encoding", c.accept, "If-Match", etag); whole.StatusCode != 200 || read(t, whole) != body {
-			t.Errorf("%s, accepting %q, if it is %s: %d", c.target, c.accept, etag, whole.StatusCode)
+		if whole := serve(t, o, "GET", c.target, "Accept-Encoding", c.accept, "If-Match", etag); whole.StatusCode != 200 || read(t, whole) != body || whole.Header.Get("Content-Length") != fmt.Sprint(len(body)) {
+			t.Errorf("%s, accepting %q, if it is %s: %d, %q", c.target, c.accept, etag, whole.StatusCode, whole.Header)
 		}
 		for _, condition := range []string{"If-Match", "If-Unmodified-Since"} {
 			value := map[string]string{"If-Match": `"other"`, "If-Unmodified-Since": old.Add(-time.Hour).Format(http.TimeFormat)}[condition]
-			if no := serve(t, o, "GET", c.target, "Accept-Encoding", c.accept, condition, value); no.StatusCode != 412 || no.Header.Get("Content-Length") != "" {
-				t.Errorf("%s, accepting %q, %s: %d, Content-Length %q of a body that does not come", c.target, c.accept, condition, no.StatusCode, no.Header.Get("Content-Length"))
+			if no := serve(t, o, "GET", c.target, "Accept-Encoding", c.accept, condition, value); no.StatusCode != 412 || no.Header.Get("Content-Length")+no.Header.Get("Content-Encoding") != "" {
+				t.Errorf("%s, accepting %q, %s: %d, with fields of a body that does not come: %q", c.target, c.accept, condition, no.StatusCode, no.Header)
 			}
 		}
 	}
