@@ -261,21 +261,38 @@ func (r *Remote) fetch() (keys []*key, err error) {
 // jwk is a JSON Web Key, as far as public keys for signatures need it.
 type jwk struct {
 	Kty, Kid, Alg, Use, Crv, N, E, X, Y string
-	Ops                                 []string `json:"key_ops"`
+	Ops                                 []string
+}
+
+// decodeMembers decodes those members of a JSON object that are named. Package json by itself takes
+// other letters for the same name, and the last of them (RFC 7517, section 4).
+func decodeMembers(object []byte, into map[string]any) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(object, &all); err != nil {
+		return err
+	}
+	for name, v := range into {
+		if value, ok := all[name]; ok {
+			if err := json.Unmarshal(value, v); err != nil {
+				return fmt.Errorf("member %s: %w", name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // parseKeySet reads a key set. It is an error if no key in it can be used.
 func parseKeySet(b []byte) ([]*key, error) {
-	var set struct{ Keys []json.RawMessage }
-	if err := json.Unmarshal(b, &set); err != nil {
+	var set []json.RawMessage
+	if err := decodeMembers(b, map[string]any{"keys": &set}); err != nil {
 		return nil, fmt.Errorf("the key set: %w", err)
 	}
-	if len(set.Keys) > mostKeys {
-		return nil, fmt.Errorf("the key set has %d keys, more than %d", len(set.Keys), mostKeys)
+	if len(set) > mostKeys {
+		return nil, fmt.Errorf("the key set has %d keys, more than %d", len(set), mostKeys)
 	}
 	var keys []*key
 	var first error
-	for i, raw := range set.Keys {
+	for i, raw := range set {
 		k, err := parseKey(raw)
 		if err == nil {
 			keys = append(keys, k)
@@ -291,14 +308,15 @@ func parseKeySet(b []byte) ([]*key, error) {
 
 func parseKey(raw []byte) (*key, error) {
 	var j jwk
-	if err := json.Unmarshal(raw, &j); err != nil {
+	err := decodeMembers(raw, map[string]any{"kty": &j.Kty, "kid": &j.Kid, "alg": &j.Alg, "use": &j.Use, "key_ops": &j.Ops,
+		"crv": &j.Crv, "n": &j.N, "e": &j.E, "x": &j.X, "y": &j.Y})
+	if err != nil {
 		return nil, err
 	}
 	if j.Use != "" && j.Use != "sig" || j.Ops != nil && !slices.Contains(j.Ops, "verify") {
 		return nil, errors.New("it is not for signatures")
 	}
 	var otherwise string
-	var err error
 	k := Key{ID: j.Kid, Algorithm: j.Alg}
 	switch j.Kty {
 	case "RSA":

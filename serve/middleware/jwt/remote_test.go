@@ -361,6 +361,25 @@ func TestRotationAmidLoad(t *testing.T) {
 	})
 }
 
+// TestExactNames has members beside the ones that count whose names differ in case alone.
+func TestExactNames(t *testing.T) {
+	i := newIssuer(t, "k")
+	resp, err := i.RoundTrip(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := strings.ReplaceAll(string(b), `"}`, `","KID":"other","X":"AA","Kty":"RSA"}`)
+	set = strings.TrimSuffix(set, "}") + `,"Keys":[]}`
+	i.set(func() { i.answer = func() (*http.Response, error) { return answering(200, set), nil } })
+	if !accepts(t, i.verifier(t), i.token(t, "k")) {
+		t.Errorf("no key is found in %s", set)
+	}
+}
+
 func TestRemoteOptions(t *testing.T) {
 	for _, o := range []jwt.RemoteOptions{{}, {URL: "http://issuer.test/"}, {URL: "ftp://x"}, {URL: ":"}, {URL: "https://x", Refresh: -1}} {
 		if _, err := jwt.NewRemote(o); err == nil {
