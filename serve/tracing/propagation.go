@@ -9,7 +9,7 @@ import (
 )
 
 // parent returns the span of the service that sent the request, if that is trusted and
-// named one.
+// named one. One without identifiers only says whether to trace.
 func (h *handler) parent(r *http.Request) (trace.SpanContext, bool) {
 	if len(h.o.Trusted) == 0 || !trusted(r.RemoteAddr, h.o.Trusted) {
 		return trace.SpanContext{}, false
@@ -29,10 +29,24 @@ func (h *handler) parent(r *http.Request) (trace.SpanContext, bool) {
 	if !h.o.B3 {
 		return trace.SpanContext{}, false
 	}
-	if single := r.Header["B3"]; len(single) == 1 {
+	single := r.Header["B3"]
+	switch {
+	case len(single) == 1 && strings.Contains(single[0], "-"):
 		return finish(parseB3(single[0]))
+	case len(single) == 1:
+		return decision(single[0])
+	case len(r.Header["X-B3-Traceid"]) > 0:
+		return finish(readB3(r.Header))
 	}
-	return finish(readB3(r.Header))
+	return decision(sampledWord(r.Header))
+}
+
+// decision returns no span, and B3's word for whether one is to be made: where a service has not
+// begun a trace, that is all that it sends.
+func decision(word string) (trace.SpanContext, bool) {
+	var c trace.SpanContextConfig
+	ok := word != "" && setSampled(&c, word)
+	return trace.NewSpanContext(c), ok
 }
 
 func finish(c trace.SpanContextConfig, ok bool) (trace.SpanContext, bool) {
@@ -100,12 +114,16 @@ func readB3(header http.Header) (c trace.SpanContextConfig, ok bool) {
 	if !decodeID(&c, header.Get("X-B3-Traceid")) || !decode(c.SpanID[:], header.Get("X-B3-Spanid")) {
 		return c, false
 	}
-	word := header.Get("X-B3-Sampled")
-	if header.Get("X-B3-Flags") == "1" {
-		word = "d"
-	}
-	ok = setSampled(&c, word)
+	ok = setSampled(&c, sampledWord(header))
 	return c, ok
+}
+
+// sampledWord returns what the several fields of B3 say of sampling, as the single one has it.
+func sampledWord(header http.Header) string {
+	if header.Get("X-B3-Flags") == "1" {
+		return "d"
+	}
+	return header.Get("X-B3-Sampled")
 }
 
 // decodeID reads a trace's identifier of 64 or 128 bits.

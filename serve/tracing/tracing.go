@@ -72,7 +72,7 @@ type Options struct {
 	// here. Nil: none. See clientaddr.Private.
 	Trusted []netip.Prefix
 	// B3 has the fields of B3 read where there is no traceparent: the single one and the
-	// several.
+	// several. If they name no trace, they may still say whether one is to begin.
 	B3 bool
 	// Exempt says which requests get no span and no decision, such as those of health
 	// checks. Nil: none.

@@ -249,7 +249,6 @@ func TestParents(t *testing.T) {
 		{"b3 without a word", [][2]string{{"b3", both}}, true, false},
 		{"b3 of 64 bits", [][2]string{{"b3", traceID[16:] + "-" + spanID + "-1"}}, true, true},
 		{"b3 nonsense", [][2]string{{"b3", both + "-x"}}, false, false},
-		{"b3 refusal alone", [][2]string{{"b3", "0"}}, false, false},
 		{"b3 fields", [][2]string{{"x-b3-traceid", traceID}, {"x-b3-spanid", spanID}, {"x-b3-sampled", "1"}}, true, true},
 		{"b3 fields, flags", [][2]string{{"x-b3-traceid", traceID}, {"x-b3-spanid", spanID}, {"x-b3-flags", "1"}}, true, true},
 		{"b3 fields, half", [][2]string{{"x-b3-traceid", traceID}}, false, false},
@@ -277,6 +276,36 @@ func TestParents(t *testing.T) {
 			}
 			if want := !parent || c.sampled; seen.IsSampled() != want || (len(recorder.Ended()) == 1) != want {
 				t.Errorf("%s, believed %t: sampled %t, %d spans, want %t", c.name, believed, seen.IsSampled(), len(recorder.Ended()), want)
+			}
+		}
+	}
+}
+
+// TestDecisionAlone has trusted services, and others, say by B3 whether to trace and no more.
+func TestDecisionAlone(t *testing.T) {
+	never := tracing.Fixed{}
+	for _, c := range []struct {
+		field, word string
+		own         tracing.Sampler
+		want        bool
+	}{
+		{"b3", "0", always, false}, {"b3", "1", never, true}, {"b3", "d", never, true}, {"b3", "x", always, true}, {"b3", "", always, true},
+		{"x-b3-sampled", "0", always, false}, {"x-b3-sampled", "1", never, true}, {"x-b3-flags", "1", never, true}, {"x-b3-flags", "0", always, true},
+	} {
+		for _, believed := range []bool{true, false} {
+			o := tracing.Options{Sampler: c.own, B3: true}
+			if believed {
+				o.Trusted = clientaddr.Private()
+			}
+			mw, recorder := traced(o)
+			var seen trace.SpanContext
+			r := httptest.NewRequest("GET", "/", nil)
+			r.RemoteAddr = "10.0.0.7:4711"
+			r.Header.Set(c.field, c.word)
+			mw(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = trace.SpanContextFromContext(r.Context()) })).ServeHTTP(httptest.NewRecorder(), r)
+			want := believed && c.want || !believed && c.own == always
+			if seen.IsSampled() != want || !seen.IsValid() || (len(recorder.Ended()) == 1) != want {
+				t.Errorf("%s: %q, believed %t: %+v, %d spans, want a span %t", c.field, c.word, believed, seen, len(recorder.Ended()), want)
 			}
 		}
 	}
