@@ -6,7 +6,9 @@
 // those of [Make], and not for passwords, for which there is basicauth.
 //
 // The key is in a field of the header alone. One in the URL would be in every log. A refusal
-// names the scheme ApiKey, or Bearer, as a 401 must name one (RFC 9110, section 15.5.2).
+// names the scheme ApiKey, or Bearer, as a 401 must name one (RFC 9110, section 15.5.2). Caches
+// outside know that what comes with Authorization is not for others. With another field an answer
+// that they may keep must say so itself, by Cache-Control: private.
 //
 // Place: behind recovery, requestid, accesslog, cors and limits; before a cache.
 //
