@@ -30,23 +30,7 @@ func (a app) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // newApp returns the layers of what there is to do, and the handler, in that form.
 func newApp(s *work.Set) app {
-	var all app
-	if s.Spin != nil {
-		all = append(all, spin(s.Spin))
-	}
-	if s.Alloc != nil {
-		all = append(all, alloc(s.Alloc))
-	}
-	if s.Block != nil {
-		all = append(all, block(s.Block))
-	}
-	if s.Lock != nil {
-		all = append(all, lock(s.Lock))
-	}
-	if s.Log != nil {
-		all = append(all, log(s.Log))
-	}
-	return append(all, hello)
+	return append(work.Present(s, spin(s.Spin), alloc(s.Alloc), block(s.Block), lock(s.Lock), log(s.Log)), hello)
 }
 
 func hello(c *context) { layers.Hello(c.w, c.r) }

@@ -11,23 +11,7 @@ import (
 
 // All returns the middlewares of what there is to do, outermost first.
 func All(s *work.Set) []func(http.Handler) http.Handler {
-	var all []func(http.Handler) http.Handler
-	if s.Spin != nil {
-		all = append(all, Spin(s.Spin))
-	}
-	if s.Alloc != nil {
-		all = append(all, Alloc(s.Alloc))
-	}
-	if s.Block != nil {
-		all = append(all, Block(s.Block))
-	}
-	if s.Lock != nil {
-		all = append(all, Lock(s.Lock))
-	}
-	if s.Log != nil {
-		all = append(all, Log(s.Log))
-	}
-	return all
+	return work.Present(s, Spin(s.Spin), Alloc(s.Alloc), Block(s.Block), Lock(s.Lock), Log(s.Log))
 }
 
 // Spin burns CPU.

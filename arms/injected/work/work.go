@@ -71,6 +71,18 @@ type Set struct {
 	Log   *Log
 }
 
+// Present returns those of five layers whose part of the set there is: Spin, Alloc, Block,
+// Lock and Log, in this order.
+func Present[L any](s *Set, layers ...L) []L {
+	all := layers[:0]
+	for i, present := range []bool{s.Spin != nil, s.Alloc != nil, s.Block != nil, s.Lock != nil, s.Log != nil} {
+		if present {
+			all = append(all, layers[i])
+		}
+	}
+	return all
+}
+
 // New prepares what there is to do. It measures how fast this machine is, which
 // takes some milliseconds.
 func New(a Amounts) (*Set, error) {

@@ -25,23 +25,7 @@ func main() {
 
 // all returns the middlewares of what there is to do, outermost first.
 func all(s *work.Set) []echo.MiddlewareFunc {
-	var all []echo.MiddlewareFunc
-	if s.Spin != nil {
-		all = append(all, spin(s.Spin))
-	}
-	if s.Alloc != nil {
-		all = append(all, alloc(s.Alloc))
-	}
-	if s.Block != nil {
-		all = append(all, block(s.Block))
-	}
-	if s.Lock != nil {
-		all = append(all, lock(s.Lock))
-	}
-	if s.Log != nil {
-		all = append(all, log(s.Log))
-	}
-	return all
+	return work.Present(s, spin(s.Spin), alloc(s.Alloc), block(s.Block), lock(s.Lock), log(s.Log))
 }
 
 func spin(s *work.Spin) echo.MiddlewareFunc {
