@@ -74,7 +74,7 @@ func run(o Options) error {
 			return fmt.Errorf("listening on the control socket: %w", err)
 		}
 		defer l.Close() // removes the socket's file
-		go newControl(o).serve(l)
+		go (&control{options: o, metrics: newMetricsReader()}).serve(l)
 	}
 	l, err := listen()
 	if err != nil {

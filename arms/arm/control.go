@@ -43,10 +43,6 @@ type control struct {
 	metrics *metricsReader
 }
 
-func newControl(o Options) *control {
-	return &control{options: o, metrics: newMetricsReader()}
-}
-
 // serve accepts until the listener is closed, a goroutine a connection.
 func (c *control) serve(l net.Listener) {
 	for {

@@ -67,7 +67,7 @@ var otherwise = map[string]string{
 
 // flagsPage is the text of docs/flags.md.
 func flagsPage(rows []flagRow) string {
-	var shared, own, apart strings.Builder
+	var shared, apart strings.Builder
 	for _, r := range rows {
 		line := fmt.Sprintf("| %s | %s | %s |", r.name, r.initial, strings.Join(r.verbs, ", "))
 		switch why := otherwise[r.long]; {
@@ -75,11 +75,8 @@ func flagsPage(rows []flagRow) string {
 			fmt.Fprintf(&apart, "%s %s |\n", line, why)
 		case len(r.verbs) > 1:
 			fmt.Fprintln(&shared, line)
-		default:
-			fmt.Fprintln(&own, line)
 		}
 	}
-	const head = "| flag | default | verbs |\n|---|---|---|\n"
 	return `# Flags by verb
 
 This page is generated: ` + "`go test ./cmd/tare -run FlagsPage -update`" + ` writes it.
@@ -90,19 +87,18 @@ Every verb that looks at a service takes a URL, a process (` + "`4711` or `--pid
 
 ## Flags of several verbs
 
-Such a flag has one meaning and one default.
+Such a flag has one meaning and one default. ` + "`tare VERB --help`" + ` lists all flags of a verb.
 
-` + head + shared.String() + `
+| flag | default | verbs |
+|---|---|---|
+` + shared.String() + `
 ## Flags with one name and several meanings or defaults
 
 ` + "`-q` is `--quick` in `run`, `gate` and `selftest`, and `--quiet` in `load`, `flow` and `watch`." + `
 
 | flag | default | verbs | why |
 |---|---|---|---|
-` + apart.String() + `
-## Flags of one verb
-
-` + head + own.String()
+` + apart.String()
 }
 
 // TestFlagsPage has docs/flags.md tell what the verbs take.

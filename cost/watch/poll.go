@@ -32,16 +32,7 @@ func profiled(every time.Duration) time.Duration {
 	return min(most, max(time.Second, (every/share).Round(time.Second)))
 }
 
-// addPoll adds a service by its URL.
-func (w *Watcher) addPoll(ctx context.Context, url string) error {
-	return w.addTarget(ctx, capture.Service{URL: url}, capture.Cheapest)
-}
-
-// addProcess adds a service by the profiles that its process exposes.
-func (w *Watcher) addProcess(ctx context.Context, pid int) error {
-	return w.addTarget(ctx, capture.Service{PID: pid}, capture.Own)
-}
-
+// addTarget adds a service whose profiles are polled.
 func (w *Watcher) addTarget(ctx context.Context, s capture.Service, by capture.Source) error {
 	t, err := s.Find(ctx, by)
 	if err != nil {

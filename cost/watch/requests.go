@@ -202,8 +202,6 @@ type timer struct {
 	seen  []reply.Bucket
 }
 
-func newTimers(most int) *timers { return &timers{most: most, of: map[*instance]*timer{}} }
-
 // begin begins to time the answers of processes that are new, and ends with those that have
 // gone.
 func (t *timers) begin(all []*instance) {

@@ -26,6 +26,7 @@ import (
 	"github.com/tarehq/tare/cost"
 	"github.com/tarehq/tare/cost/bpf"
 	"github.com/tarehq/tare/cost/bpf/reply"
+	"github.com/tarehq/tare/cost/capture"
 	"github.com/tarehq/tare/cost/watch/past"
 )
 
@@ -153,7 +154,7 @@ func Start(ctx context.Context, o Options) (*Watcher, error) {
 	}
 	w := &Watcher{o: o, find: newFinder(o), past: map[string]*past.Chains{}, throttle: throttle{budget: o.Budget}}
 	for _, url := range o.URLs {
-		if err := w.addPoll(ctx, url); err != nil {
+		if err := w.addTarget(ctx, capture.Service{URL: url}, capture.Cheapest); err != nil {
 			return nil, err
 		}
 	}
@@ -177,7 +178,7 @@ func (w *Watcher) outside(ctx context.Context) error {
 		return err
 	}
 	for _, pid := range w.o.PIDs {
-		if instead := w.addProcess(ctx, pid); instead != nil {
+		if instead := w.addTarget(ctx, capture.Service{PID: pid}, capture.Own); instead != nil {
 			return fmt.Errorf("%w; nor can its own profiles be had: %w", err, instead)
 		}
 	}
@@ -219,7 +220,7 @@ func (w *Watcher) begin(ctx context.Context) {
 	}
 	if w.o.Answers > 0 {
 		if w.answers == nil {
-			w.answers = newTimers(w.o.Answers)
+			w.answers = &timers{most: w.o.Answers, of: map[*instance]*timer{}}
 		}
 		w.answers.begin(all)
 	}

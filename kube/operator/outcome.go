@@ -113,7 +113,7 @@ const mostResult = 1_000_000
 // keep writes a result to a ConfigMap beside the resource, compressed if it is large.
 func (p *pass) keep(ctx context.Context, c *v1alpha1.ClusterRun, output []byte) error {
 	result := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.res.GetNamespace(), Name: resultName(p.status.Active.Name, c.Name), Labels: p.labels(c)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.res.GetNamespace(), Name: p.status.Active.Name + "-" + c.Name, Labels: p.labels(c)},
 	}
 	result.OwnerReferences = []metav1.OwnerReference{p.self()}
 	if len(output) <= mostResult {
@@ -136,8 +136,6 @@ func (p *pass) keep(ctx context.Context, c *v1alpha1.ClusterRun, output []byte) 
 	c.Result = result.Name
 	return nil
 }
-
-func resultName(run, cluster string) string { return run + "-" + cluster }
 
 // forget removes the results of a run that leaves the history. What cannot be removed goes
 // with the resource.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/tarehq/tare/lab/comment"
 	"github.com/tarehq/tare/lab/verdict"
@@ -84,7 +83,7 @@ type reason struct {
 // Source: the form that GitLab and Jenkins read, github.com/testmoapp/junitxml.
 func JUnit(w io.Writer, s comment.Source) error {
 	m := &s.Analysis.Manifest
-	suite := testSuite{Name: m.Study.Name, Tests: len(s.Gates), Time: seconds(m.Took())}
+	suite := testSuite{Name: m.Study.Name, Tests: len(s.Gates), Time: fmt.Sprintf("%.3f", m.Took().Seconds())}
 	if !m.Started.IsZero() {
 		suite.Timestamp = m.Started.UTC().Format("2006-01-02T15:04:05")
 	}
@@ -118,8 +117,6 @@ func JUnit(w io.Writer, s comment.Source) error {
 	_, err := io.WriteString(w, "\n")
 	return err
 }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
 func subject(g *verdict.Gated) string {
 	if g.Arm == "" {

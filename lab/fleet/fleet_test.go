@@ -22,8 +22,6 @@ import (
 	"github.com/tarehq/tare/load/pace"
 )
 
-func rateOf(rate float64) *pace.Schedule { return pace.Constant(rate) }
-
 // Eight agents make the load that one would have made, and begin together.
 func TestEightAgents(t *testing.T) {
 	dir, mine := makeCerts(t)

@@ -22,6 +22,7 @@ import (
 	"github.com/tarehq/tare/lab/fleet/agent"
 	"github.com/tarehq/tare/lab/fleet/certs"
 	"github.com/tarehq/tare/load"
+	"github.com/tarehq/tare/load/pace"
 	"github.com/tarehq/tare/stats/hist"
 )
 
@@ -198,7 +199,7 @@ func sampleTimes(n int) *hist.Hist {
 
 // constant is an open loop for some seconds.
 func constant(url string, rate float64, d time.Duration) load.Options {
-	return load.Options{Targets: []load.Target{{URL: url}}, Schedule: rateOf(rate), Duration: d, Timeout: 10 * time.Second}
+	return load.Options{Targets: []load.Target{{URL: url}}, Schedule: pace.Constant(rate), Duration: d, Timeout: 10 * time.Second}
 }
 
 func keyOf(dir string) string { return filepath.Join(dir, "coordinator.key") }

@@ -95,7 +95,8 @@ func decode(text string) (*Hist, error) {
 		return nil, err
 	}
 	h := New()
-	if err := h.readCounters(payload[headerSize:]); err != nil {
+	// The extremes and the sum become those of the buckets.
+	if err := eachCounter(payload[headerSize:], h.addBucket); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -135,10 +136,6 @@ func checkHeader(payload []byte) error {
 	}
 	return nil
 }
-
-// readCounters fills an empty histogram. The extremes and the sum become those
-// of the buckets.
-func (h *Hist) readCounters(b []byte) error { return eachCounter(b, h.addBucket) }
 
 // eachCounter calls add for every counter above 0, in order, up to a mistake.
 func eachCounter(b []byte, add func(bucket int, n uint64)) error {

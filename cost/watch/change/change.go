@@ -194,8 +194,8 @@ func segments(points []Point, length time.Duration) []segment {
 		}
 		all[k].add(&p, length)
 	}
-	for i := range all {
-		all[i].trim(length)
+	for i := range all { // as a last block that has just begun
+		all[i].blocks = slices.DeleteFunc(all[i].blocks, func(b block) bool { return b.Window.Duration < length/2 })
 	}
 	return slices.DeleteFunc(all, func(s segment) bool { return len(s.blocks) == 0 })
 }
@@ -223,12 +223,6 @@ func (s *segment) add(p *Point, length time.Duration) {
 func (b *block) whole(p *Point, length time.Duration) bool {
 	anew := p.Counted.IsZero() || !p.Counted.Equal(b.counted) && p.Counted.After(b.begun)
 	return anew && p.Begun.Sub(b.begun) >= length
-}
-
-// trim drops blocks of which less than a half was seen, as of a last one that has just
-// begun.
-func (s *segment) trim(length time.Duration) {
-	s.blocks = slices.DeleteFunc(s.blocks, func(b block) bool { return b.Window.Duration < length/2 })
 }
 
 // captures are blocks as package diff has them.

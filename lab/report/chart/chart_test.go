@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/tarehq/tare/lab/report/chart"
@@ -179,6 +178,3 @@ func TestPlotHeight(t *testing.T) {
 		t.Errorf("got labels at %d of %d px below lines of %d px", p.Axis(), p.Total(), p.Height)
 	}
 }
-
-// moves is how many lines a path's data has.
-func moves(d string) int { return strings.Count(d, "M") }

@@ -65,8 +65,6 @@ func Open(path string) (*Table, error) {
 	return f, nil
 }
 
-func (f *Table) columnList() string { return strings.Join(f.Columns, ", ") }
-
 // At is err with the place of record i.
 func (f *Table) At(i int, err error) error { return f.at(f.lines[i], err) }
 
@@ -154,7 +152,7 @@ func (f *Table) arrange(names, values []string) ([]string, error) {
 	for i, n := range names {
 		col := slices.Index(f.Columns, n)
 		if col < 0 {
-			return nil, fmt.Errorf("%q is not among the first record's keys: %s", n, f.columnList())
+			return nil, fmt.Errorf("%q is not among the first record's keys: %s", n, strings.Join(f.Columns, ", "))
 		}
 		if seen[col] {
 			return nil, fmt.Errorf("key %q appears twice", n)
