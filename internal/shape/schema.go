@@ -58,9 +58,9 @@ func Having(key, value string) *Schema {
 
 // Without is the rule that none of these keys is there.
 func Without(keys ...string) Schema {
-	var s Schema
+	s := Schema{Properties: map[string]Schema{}}
 	for _, k := range keys {
-		s.AllOf = append(s.AllOf, Schema{Not: new(Requires(k))})
+		s.Properties[k] = Schema{Not: new(Schema)}
 	}
 	return s
 }

@@ -190,11 +190,6 @@ func attributeShape(more ...shape.Key[Attribute]) shape.Of[Attribute] {
 	}, more...))
 }
 
-// truthKey is what only a study's own attribution has, not its short form's.
-func truthKey() shape.Key[Attribute] {
-	return shape.Field("truth", "Where arms report what their parts cost, and how far attribution may be off.", truthShape(), func(a *Attribute) *Truth { return &a.Truth })
-}
-
 func truthShape() shape.Of[Truth] {
 	return shape.Object("truth", []shape.Key[Truth]{
 		shape.Field("path", "The path at which an arm answers with what its parts cost.", shape.Matching(pathPattern, "a path that starts with /, such as /truth"), func(t *Truth) *string { return &t.Path }).Must(),

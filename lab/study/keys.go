@@ -51,7 +51,7 @@ var studyShape = sync.OnceValue(func() shape.Of[Study] {
 		shape.Field("trial", "How long a trial takes.", trialShape(), func(s *Study) *Trial { return &s.Trial }),
 		shape.Field("looks", "The numbers of blocks after which the run may stop.", shape.List(shape.Integer(leastBlocks, mostBlocks), 1), func(s *Study) *[]int { return &s.Looks }),
 		shape.Field("quick", "The short form of the study.", quickShape(), func(s *Study) *Quick { return &s.Quick }),
-		shape.Field("attribute", "Who spends what in the arms, asked of profiles after the measured blocks.", attributeShape(truthKey()), func(s *Study) *Attribute { return &s.Attribute }),
+		shape.Field("attribute", "Who spends what in the arms, asked of profiles after the measured blocks.", attributeShape(shape.Field("truth", "Where arms report what their parts cost, and how far attribution may be off.", truthShape(), func(a *Attribute) *Truth { return &a.Truth })), func(s *Study) *Attribute { return &s.Attribute }),
 		shape.Field("disassemble", "Functions whose machine code in the arms' programs the report shows, as the linker names them.", shape.List(shape.Line(), 1), func(s *Study) *[]string { return &s.Disassemble }),
 		shape.Field("claims", "The published claims that the study tests.", shape.List(claimShape(), 1), func(s *Study) *[]Claim { return &s.Claims }),
 		shape.Field("goals", "What the study's authors want its arms to hold.", shape.List(goalShape(), 1), func(s *Study) *[]Goal { return &s.Goals }),
@@ -64,9 +64,6 @@ func parts() shape.Of[[]string] { return shape.List(part(), 1) }
 
 // armShape is an arm; of a study of generators if more says how it is called.
 func armShape(more ...shape.Key[Arm]) shape.Of[Arm] {
-	ours := shape.Schema{If: &shape.Schema{OneOf: []shape.Schema{shape.Requires("go"), shape.Requires("rival")}}, Else: new(shape.Without("args", "build"))}
-	running := shape.Schema{If: new(shape.Requires("url")), Then: new(shape.Without("args", "env", "sink", "listen", "ready", "before", "after", "dir", "env_file"))}
-	source := shape.Schema{If: new(shape.Requires("go")), Else: new(shape.Without("ref", "with"))}
 	return shape.Object("the arm", append([]shape.Key[Arm]{
 		shape.Field("name", "What the arm is called in tables.", part(), func(a *Arm) *string { return &a.Name }).Must(),
 		shape.Field("title", "The arm in a few words, for headings.", shape.Line(), func(a *Arm) *string { return &a.Title }),
@@ -90,8 +87,16 @@ func armShape(more ...shape.Key[Arm]) shape.Of[Arm] {
 		shape.Field("after", "A shell command after each end.", shape.Argument(), func(a *Arm) *string { return &a.After }),
 		shape.Field("dir", "The working directory.", shape.Argument(), func(a *Arm) *string { return &a.Dir }),
 		shape.Field("env_file", "A file of NAME=value lines for the environment.", shape.Argument(), func(a *Arm) *string { return &a.EnvFile }),
-	}, more...), shape.ExactlyOne("go", "rival", "command", "url"), ours, running, source,
-		shape.Schema{If: new(shape.Requires("layer")), Then: new(shape.Requires("over")), Else: new(shape.Without("over"))})
+	}, more...), shape.Schema{Ref: "#/$defs/arm"})
+}
+
+// armRules say which keys of an arm go together.
+func armRules() shape.Schema {
+	ours := shape.Schema{If: &shape.Schema{OneOf: []shape.Schema{shape.Requires("go"), shape.Requires("rival")}}, Else: new(shape.Without("args", "build"))}
+	running := shape.Schema{If: new(shape.Requires("url")), Then: new(shape.Without("args", "env", "sink", "listen", "ready", "before", "after", "dir", "env_file"))}
+	source := shape.Schema{If: new(shape.Requires("go")), Else: new(shape.Without("ref", "with"))}
+	return shape.Schema{AllOf: []shape.Schema{shape.ExactlyOne("go", "rival", "command", "url"), ours, running, source,
+		{If: new(shape.Requires("layer")), Then: new(shape.Requires("over")), Else: new(shape.Without("over"))}}}
 }
 
 func workloadShape() shape.Of[Workload] {
@@ -154,7 +159,7 @@ func verifyShape() shape.Of[Verify] {
 
 func primaryShape() shape.Of[Primary] {
 	return shape.Object("primary", []shape.Key[Primary]{
-		shape.Field("metric", "The metric compared.", metricName(), func(p *Primary) *string { return &p.Metric }).Must(),
+		shape.Field("metric", "The metric compared.", shape.Named("metric", metricName), func(p *Primary) *string { return &p.Metric }).Must(),
 		shape.Field("workload", "The workload compared under.", part(), func(p *Primary) *string { return &p.Workload }).Must(),
 		shape.Field("arm", "The arm compared with the control; by default every arm is.", part(), func(p *Primary) *string { return &p.Arm }),
 	})
@@ -204,7 +209,7 @@ func checkShape() shape.Of[Check] {
 		shape.Field("kind", "How the check is judged; by default effect.",
 			shape.OneOf("a check is one of", Effect, Interaction, Fact, Bound), func(c *Check) *CheckKind { return &c.Kind }),
 		shape.Field("says", "The part of the statement that is checked.", shape.Words(), func(c *Check) *string { return &c.Says }).Must(),
-		shape.Field("metric", "The metric it is about.", metricName(), func(c *Check) *string { return &c.Metric }),
+		shape.Field("metric", "The metric it is about.", shape.Named("metric", metricName), func(c *Check) *string { return &c.Metric }),
 		shape.Field("workload", "The workload it is about.", part(), func(c *Check) *string { return &c.Workload }),
 		shape.Field("arm", "The arm it is about.", part(), func(c *Check) *string { return &c.Arm }).Must(),
 		shape.Field("against", "The arm compared with; by default the control, but of a bound none.", part(), func(c *Check) *string { return &c.Against }),
@@ -243,7 +248,7 @@ func (k CheckKind) rule() shape.Schema {
 func goalShape() shape.Of[Goal] {
 	return shape.Object("the goal", []shape.Key[Goal]{
 		shape.Field("says", "The goal in words.", shape.Words(), func(g *Goal) *string { return &g.Says }).Must(),
-		shape.Field("metrics", "The metrics it is about.", shape.List(metricName(), 1), func(g *Goal) *[]string { return &g.Metrics }).Must(),
+		shape.Field("metrics", "The metrics it is about.", shape.List(shape.Named("metric", metricName), 1), func(g *Goal) *[]string { return &g.Metrics }).Must(),
 		shape.Field("workloads", "The workloads it is about.", parts(), func(g *Goal) *[]string { return &g.Workloads }).Must(),
 		shape.Field("arms", "The arms it is about.", parts(), func(g *Goal) *[]string { return &g.Arms }).Must(),
 		shape.Field("against", "The arms compared with; by default the control for ratio, and none for bound.", parts(), func(g *Goal) *[]string { return &g.Against }),

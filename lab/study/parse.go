@@ -71,4 +71,8 @@ func (k *Check) complete() {
 // Schema returns the JSON Schema (draft 2020-12) of study files, for editors.
 // It is made from the table that Parse reads by; what refers from one part of
 // a file to another, such as a control that is no arm, only Parse finds.
-func Schema() ([]byte, error) { return studyShape().Encode("tare study", script.Definitions()) }
+func Schema() ([]byte, error) {
+	defs := script.Definitions()
+	defs["arm"], defs["metric"] = armRules(), metricName().Schema()
+	return studyShape().Encode("tare study", defs)
+}

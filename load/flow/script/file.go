@@ -185,7 +185,7 @@ func Shape() shape.Of[File] { return fileShape() }
 
 // Definitions are what the schema refers to.
 func Definitions() map[string]shape.Schema {
-	return map[string]shape.Schema{"step": stepShape().Schema()}
+	return map[string]shape.Schema{"condition": conditionShape().Schema(), "step": stepShape().Schema()}
 }
 
 // Check finishes a file that r has read at a path, "" or one that ends in a dot, and notes

@@ -87,9 +87,9 @@ func stepShape() shape.Of[Step] {
 		shape.Field("go_on", "Whether the flow goes on if this step fails.", shape.Boolean(), func(s *Step) *bool { return &s.GoOn }),
 		shape.Field("fail_if", "What must not be so of this step.", thresholds(), func(s *Step) *[]load.Threshold { return &s.FailIf }),
 		shape.Field("think", "Time that passes after the step: "+thinkForms+".", thinking(), func(s *Step) *Think { return &s.Think }),
-		shape.Field("when", "The condition on which steps are taken.", shape.Optional(conditionShape()), func(s *Step) **Condition { return &s.When }),
+		shape.Field("when", "The condition on which steps are taken.", shape.Optional(shape.Named("condition", conditionShape)), func(s *Step) **Condition { return &s.When }),
 		shape.Field("repeat", "How often steps are taken, at most.", shape.Integer(1, 1000), func(s *Step) *int { return &s.Repeat }),
-		shape.Field("while", "The condition on which steps are taken once more.", shape.Optional(conditionShape()), func(s *Step) **Condition { return &s.While }),
+		shape.Field("while", "The condition on which steps are taken once more.", shape.Optional(shape.Named("condition", conditionShape)), func(s *Step) **Condition { return &s.While }),
 		shape.Field("steps", "The steps of a condition or a loop.", steps(), func(s *Step) *[]Step { return &s.Steps }),
 		shape.Field("else", "The steps taken where the condition is not so.", steps(), func(s *Step) *[]Step { return &s.Else }),
 	})

@@ -162,6 +162,9 @@ func readFile(top tree.Value) *File {
 	guards := map[string][]Guard{}
 	names, values := k["guards"].Members("a name for each list of middlewares")
 	for i, name := range names {
+		if values[i].DescribesAs("#/properties/middlewares") {
+			break
+		}
 		guards[name] = r.list(values[i])
 		checkOrder(values[i], f.guards, guards[name])
 	}

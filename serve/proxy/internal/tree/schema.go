@@ -9,6 +9,7 @@ import (
 // schema is as much of JSON Schema (draft 2020-12) as files need.
 type schema struct {
 	Schema               string             `json:"$schema,omitzero"`
+	Ref                  string             `json:"$ref,omitzero"`
 	Title                string             `json:"title,omitzero"`
 	Description          string             `json:"description,omitzero"`
 	Type                 string             `json:"type,omitzero"`
@@ -30,6 +31,15 @@ func Describe() Value { return Value{r: &reader{}, schema: &schema{}} }
 
 // Describes reports whether reading the value describes it.
 func (v Value) Describes() bool { return v.schema != nil }
+
+// DescribesAs has the value be described as the one that a pointer says, and reports whether
+// reading it describes it.
+func (v Value) DescribesAs(pointer string) bool {
+	if v.schema != nil {
+		v.schema.Ref = pointer
+	}
+	return v.schema != nil
+}
 
 // DescribeOne has an object that is described have one key alone.
 func (v Value) DescribeOne() { v.schema.MinProperties, v.schema.MaxProperties = 1, 1 }
