@@ -58,8 +58,7 @@ var studyShape = sync.OnceValue(func() shape.Of[Study] {
 	})
 })
 
-func part() shape.Of[string] { return shape.Matching(partName, wantPart) }
-
+func part() shape.Of[string]    { return shape.Matching(partName, wantPart) }
 func parts() shape.Of[[]string] { return shape.List(part(), 1) }
 
 // armShape is an arm; of a study of generators if more says how it is called.
@@ -94,8 +93,7 @@ func armShape(more ...shape.Key[Arm]) shape.Of[Arm] {
 func armRules() shape.Schema {
 	ours := shape.Schema{If: &shape.Schema{OneOf: []shape.Schema{shape.Requires("go"), shape.Requires("rival")}}, Else: new(shape.Without("args", "build"))}
 	running := shape.Schema{If: new(shape.Requires("url")), Then: new(shape.Without("args", "env", "sink", "listen", "ready", "before", "after", "dir", "env_file"))}
-	source := shape.Schema{If: new(shape.Requires("go")), Else: new(shape.Without("ref", "with"))}
-	return shape.Schema{AllOf: []shape.Schema{shape.ExactlyOne("go", "rival", "command", "url"), ours, running, source,
+	return shape.Schema{AllOf: []shape.Schema{shape.ExactlyOne("go", "rival", "command", "url"), ours, running, {If: new(shape.Requires("go")), Else: new(shape.Without("ref", "with"))},
 		{If: new(shape.Requires("layer")), Then: new(shape.Requires("over")), Else: new(shape.Without("over"))}}}
 }
 
@@ -166,10 +164,9 @@ func primaryShape() shape.Of[Primary] {
 }
 
 func metricName() shape.Of[string] {
-	names := make([]string, len(metrics))
-	var each []string
-	for i, m := range metrics {
-		names[i] = m.Name
+	var names, each []string
+	for _, m := range metrics {
+		names = append(names, m.Name)
 		if m.Each {
 			each = append(each, m.Name)
 		}

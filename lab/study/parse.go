@@ -68,9 +68,8 @@ func (k *Check) complete() {
 	}
 }
 
-// Schema returns the JSON Schema (draft 2020-12) of study files, for editors.
-// It is made from the table that Parse reads by; what refers from one part of
-// a file to another, such as a control that is no arm, only Parse finds.
+// Schema returns the JSON Schema (draft 2020-12) of study files, for editors. What refers from
+// one part of a file to another, such as a control that is no arm, only Parse finds.
 func Schema() ([]byte, error) {
 	defs := script.Definitions()
 	defs["arm"], defs["metric"] = armRules(), metricName().Schema()
