@@ -361,6 +361,43 @@ func TestUsedAtReturn(t *testing.T) {
 	}
 }
 
+// TestHijackedAtPanic has another goroutine take the connection over while its handler panics:
+// it gets none, or one that it can write to.
+func TestHijackedAtPanic(t *testing.T) {
+	var users sync.WaitGroup
+	var pause, taken atomic.Int64
+	addr := listening(t, &serve.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := make(chan struct{})
+		users.Go(func() {
+			close(begun)
+			nc, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			taken.Add(1)
+			time.Sleep(2 * time.Millisecond)
+			if _, err := io.WriteString(nc, "taken over"); err != nil {
+				t.Errorf("writing to the connection taken over: %v", err)
+			}
+			nc.Close()
+		})
+		<-begun
+		for until := time.Now().Add(time.Duration(pause.Load())); time.Now().Before(until); {
+		}
+		panic(http.ErrAbortHandler)
+	})})
+	const tries = 300
+	for range tries {
+		pause.Add(int64(200 * time.Nanosecond))
+		nc := call(t, addr)
+		io.WriteString(nc, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		io.Copy(io.Discard, nc)
+		nc.Close()
+	}
+	users.Wait()
+	t.Logf("taken over in %d of %d tries", taken.Load(), tries)
+}
+
 // TestBodyClosedAtReturn has another goroutine close the body when the handler has just
 // returned: the connection does not wait for what the client does not send.
 func TestBodyClosedAtReturn(t *testing.T) {

@@ -185,7 +185,6 @@ func (c *conn) broken(v any) outcome {
 		c.e.s.logf("http: panic serving %v: %v\n%s", c.remote, v, trace)
 	}
 	x := c.k.x
-	c.k.x = nil
 	if x != nil && !x.gate.TryLock() {
 		c.writeUntil(longAgo) // a goroutine that the handler left behind is writing
 	} else if x != nil {
@@ -195,6 +194,7 @@ func (c *conn) broken(v any) outcome {
 		x.ctx.end(context.Canceled)
 		return goTorn
 	}
+	c.k.x = nil // not before: that goroutine may have been hijacking
 	if c.left {
 		c.letGo(x)
 		return goLeft

@@ -125,12 +125,16 @@ func (c *conn) relentLocked() bool {
 	return c.nc.SetWriteDeadline(until(own)) == nil
 }
 
-// writeUntil sets the write deadline in place of whatever there is.
-func (c *conn) writeUntil(t time.Time) error {
+// writeUntil sets the write deadline in place of whatever there is, but not if the connection
+// is somebody else's by now.
+func (c *conn) writeUntil(t time.Time) {
 	c.gate.Lock()
 	defer c.gate.Unlock()
+	if c.left {
+		return
+	}
 	c.late.Store(0)
-	return c.nc.SetWriteDeadline(t)
+	c.nc.SetWriteDeadline(t)
 }
 
 func isTimeout(err error) bool {
