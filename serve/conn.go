@@ -170,8 +170,8 @@ func (c *conn) converse() (how outcome) {
 	for how = goOn; how == goOn; {
 		how = c.step()
 	}
-	if how == goEnd || how == goLinger {
-		c.flush()
+	if (how == goEnd || how == goLinger) && c.flush() != nil {
+		how = goEnd // the client reads nothing more
 	}
 	return how
 }

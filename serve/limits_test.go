@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -692,6 +693,61 @@ func TestRefusedWithoutDeadlines(t *testing.T) {
 		t.Error("the connection was not closed")
 	}
 	nc.Close()
+}
+
+// piped accepts one end of a pipe.
+type piped struct {
+	net.Listener
+	ends chan net.Conn
+}
+
+func (l piped) Accept() (net.Conn, error) {
+	nc, ok := <-l.ends
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return nc, nil
+}
+
+// TestRefusalCutShort refuses a request by TLS whose client does not take the refusal. Of a
+// record that was cut short nothing may follow the part that was sent: a client that reads
+// on would take it for the rest of the record ("bad record MAC").
+func TestRefusalCutShort(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := piped{Listener: tcp, ends: make(chan net.Conn, 1)}
+	here, there := net.Pipe()
+	ended := make(chan struct{})
+	s := &serve.Server{
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate()}, SessionTicketsDisabled: true},
+		Limits:    serve.Limits{StallTimeout: 100 * time.Millisecond}, ErrorLog: log.New(io.Discard, "", 0),
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				close(ended)
+			}
+		},
+	}
+	go s.ServeTLS(l, "", "")
+	defer s.Close()
+	l.ends <- there
+	c := tls.Client(here, &tls.Config{InsecureSkipVerify: true})
+	if _, err := io.WriteString(c, "no request\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(here, make([]byte, 10)); err != nil { // a part of the record
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(3 * time.Second): // Close of crypto/tls waits for 5 s
+		t.Error("the server tries to send more after a record that was cut short")
+	}
+	close(l.ends)
+	if rest, err := io.ReadAll(here); len(rest) > 0 || err != nil {
+		t.Errorf("after the part came %d bytes, %v", len(rest), err)
+	}
 }
 
 // timeless is a listener whose connections know no deadlines.
