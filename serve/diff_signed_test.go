@@ -152,6 +152,16 @@ func signedBodies() []exchange {
 			j.note("%s", class(http.NewResponseController(w).EnableFullDuplex()))
 			flushed("x")(j, w, r)
 		}, wantNot: "panic"},
+		{name: "unread-closed", row: "unread-closed", by: []carriage{whole}, handler: writes("x"), wantNot: "[no end within patience]", talk: func(c *client) {
+			c.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\nabc")
+			c.answer(http.MethodPost)
+			c.SetDeadline(time.Now().Add(2 * time.Second))
+			c.drain()
+		}},
+		{name: "request-changed", row: "request-changed", by: []carriage{whole}, send: "HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", wantNot: "changed", handler: func(_ *journal, w http.ResponseWriter, r *http.Request) {
+			r.Method = http.MethodGet
+			io.WriteString(w, "changed")
+		}},
 		{name: "deadline-context", row: "deadline-context", send: request("/"), by: []carriage{whole}, want: "goes on", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			j.note("%s", class(http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))))
 			select {
