@@ -61,8 +61,7 @@ type conn struct {
 	left    bool       // hijacked, or handed to another server
 	taken   bool       // hijacked
 	acked   uint64     // bytes of answers that the client had when the sweep last looked
-	failed  error      // what ends the connection after the request at hand
-	torn    error      // of writing: nothing more is written, a part may be missing
+	torn    error      // of writing: a part may be missing, nothing more is written, and no more requests are answered
 	k       *buffers
 	cur     atomic.Pointer[requestContext] // the request's, if it is followed
 	seat    seat
@@ -306,11 +305,9 @@ func (c *conn) woken(err error) outcome {
 	return goOn
 }
 
-// fail ends the request at hand: its connection is of no more use.
+// fail ends writing and the request at hand: the connection is of no more use.
 func (c *conn) fail(err error) {
-	if c.failed == nil {
-		c.failed = err
-	}
+	c.torn = err
 	c.gone()
 }
 
@@ -350,7 +347,7 @@ func (c *conn) overTCP() bool {
 func (c *conn) end() {
 	c.giveBack()
 	c.e.parking.leave(c)
-	if isTimeout(c.failed) {
+	if isTimeout(c.torn) {
 		c.abort()
 	}
 	c.nc.Close()

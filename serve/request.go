@@ -470,7 +470,7 @@ func (c *conn) settle(x *exchange) outcome {
 		c.hasten(c.e.clock.now())
 	}
 	switch {
-	case c.failed != nil || w.short():
+	case c.torn != nil || w.short():
 		return goEnd
 	case read == nil || malformed(read) || read != io.EOF && isTimeout(read):
 		return goLinger

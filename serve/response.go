@@ -427,7 +427,6 @@ func (w *response) endCopy(n int64, err error) {
 		return
 	}
 	if _, err := w.c.nc.Write(nil); err != nil {
-		w.c.torn = err
 		w.c.fail(err)
 	}
 }

@@ -233,7 +233,6 @@ func (c *conn) write(p []byte) error {
 		p = p[n:]
 		// TLS is of no more use once a write was cut short.
 		if err != nil && (c.tls != nil || !isTimeout(err) || !c.spuriousWrite()) {
-			c.torn = err
 			c.fail(err)
 		}
 	}
