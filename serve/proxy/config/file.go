@@ -366,10 +366,8 @@ func readServer(v tree.Value, others []proxy.Server) proxy.Server {
 		Backup:  k["backup"].Boolean(),
 	}
 	s.Drain = k["weight"].Is && s.Weight == 0
-	for _, o := range others {
-		if o.Address == s.Address && s.Address != "" {
-			k["address"].Wrong("%s is there twice", s.Address)
-		}
+	if s.Address != "" && slices.ContainsFunc(others, func(o proxy.Server) bool { return o.Address == s.Address }) {
+		k["address"].Wrong("%s is there twice", s.Address)
 	}
 	if len(others) == mostServers {
 		v.Wrong("at most %d servers", mostServers)
