@@ -48,8 +48,7 @@ type tally struct {
 
 // TestRestarts stops servers under 64 clients that ask without pause. Each
 // request that was written must be answered, unless no handler ever saw it.
-// TARE_RESTARTS is the number of restarts, 20 if it is not set; of those that take a second each,
-// beside a burner, there are half as many.
+// TARE_RESTARTS is the number of restarts, 20 if it is not set.
 func TestRestarts(t *testing.T) {
 	restarts := number(t, "TARE_RESTARTS", 20)
 	private := loopbackTLS()
@@ -73,10 +72,10 @@ func TestRestarts(t *testing.T) {
 		{"http.Server", nil, func(h http.Handler) stopper { return &http.Server{Handler: h} }, false, false, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			atOnce, restarts := 4, restarts // a server waits most of the time that it takes to stop
+			atOnce := 4 // a server waits most of the time that it takes to stop
 			if tc.burned {
 				burn(t)
-				atOnce, restarts = 1, (restarts+1)/2
+				atOnce = 1
 			}
 			sum := restartAll(t, restarts, atOnce, tc.tls, tc.make)
 			t.Logf("%d restarts: %d requests answered, %d handled and not answered, %d not read (%d of them on connections in use)",

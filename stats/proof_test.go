@@ -262,7 +262,7 @@ func TestReplayedStudiesNotRandomised(t *testing.T) {
 // is less, sells noise as the absence of a difference: held against floor and
 // threshold apart, it does not.
 func TestFloorIsNoThreshold(t *testing.T) {
-	const threshold, truth, sd, runs = 0.01, 0.02, 0.06, 150
+	const threshold, truth, sd, runs = 0.01, 0.02, 0.06, 300
 	rng := seeded(107)
 	equal := map[string]int{}
 	for range runs {

@@ -310,7 +310,6 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestUpgrade leaves requests for another protocol to the handler.
 // TestCutShort has an answer end before its Content-Length, as that of a file which is cut while it is
 // sent. It must not look whole.
 func TestCutShort(t *testing.T) {
@@ -333,6 +332,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
+// TestUpgrade leaves requests for another protocol to the handler.
 func TestUpgrade(t *testing.T) {
 	h := middleware(t, compress.Options{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		c, rw, err := w.(http.Hijacker).Hijack()

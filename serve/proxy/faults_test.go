@@ -457,8 +457,7 @@ func hammer(url string, stop <-chan struct{}) func() (int64, []string) {
 	}
 }
 
-// TestChanges has weights and upstreams change 300 times for each way to balance, under load, and
-// no request fail.
+// TestChanges has weights and upstreams change 1,000 times under load, and no request fail.
 func TestChanges(t *testing.T) {
 	var ups []string
 	for i := range 4 {
@@ -469,7 +468,7 @@ func TestChanges(t *testing.T) {
 		s := httptest.NewServer(must(proxy.New(proxy.Options{Pool: pool})))
 		stop := make(chan struct{})
 		wait := hammer(s.URL, stop)
-		for i := range 300 {
+		for i := range 1000 {
 			var servers []proxy.Server
 			for j, a := range ups {
 				if (i+j)%4 != 0 {

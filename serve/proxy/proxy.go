@@ -18,6 +18,10 @@ import (
 	"github.com/tarehq/tare/serve/proxy/internal/fields"
 )
 
+// Served is told, for a log, which upstream was asked last, as the n-th attempt, and how long
+// that took until all of its answer had passed. Not of requests that none was asked.
+type Served func(r *http.Request, upstream string, n int, took time.Duration)
+
 // Options of a handler. The zero value needs a pool.
 type Options struct {
 	// Pool is where requests go. It must be set.
@@ -60,10 +64,8 @@ type Options struct {
 	// Fallback answers where no upstream does, or all that were tried answer 502, 503 or
 	// 504. Nil: the last answer, or a status of the proxy's own.
 	Fallback http.Handler
-	// Served is told, for a log, which upstream was asked last, as the n-th attempt, and how long
-	// that took until all of its answer had passed. Not of requests that none was asked. Nil: nobody
-	// is.
-	Served func(r *http.Request, upstream string, n int, took time.Duration)
+	// Served is told which upstream was asked. Nil: nobody is.
+	Served Served
 	// Transport sends the requests. Nil: [NewTransport], or [NewUnencryptedHTTP2] for a pool
 	// of the scheme h2c. That of NewTransport can bound the connections of each upstream, and the
 	// streams of HTTP/2; for h2c it has UnencryptedHTTP2, and the other one as its Other. A request

@@ -40,9 +40,9 @@ type File struct {
 	Upstreams map[string]Upstream
 	Routes    []Route
 
-	guards []Guard                                                           // around all routes
-	find   RegionFinder                                                      // once it is served; nil: no region is known
-	served func(r *http.Request, upstream string, n int, took time.Duration) // once it is served
+	guards []Guard      // around all routes
+	find   RegionFinder // once it is served; nil: no region is known
+	served proxy.Served // once it is served
 }
 
 // Listener is where requests come from; with a certificate by TLS.

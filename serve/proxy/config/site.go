@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/middleware/metrics"
@@ -40,7 +39,7 @@ type Site struct {
 	// set before the first file is taken.
 	Journal func(http.Handler) http.Handler
 	// Served is [proxy.Options.Served] for files that name an access log.
-	Served func(r *http.Request, upstream string, n int, took time.Duration)
+	Served proxy.Served
 
 	serving atomic.Pointer[serving]
 	tunnels atomic.Int64 // of CONNECT
