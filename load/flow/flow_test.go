@@ -212,10 +212,11 @@ func TestPause(t *testing.T) {
 }
 
 // TestAgreesWithService holds the quantiles of each step against the service's own log: they may
-// differ by 2 % or 100 µs. A machine that has other work makes some runs differ, but not all.
+// differ by 2 %. What lies between the two clocks, on a machine that has other work a
+// millisecond, is less than that of answers this slow.
 func TestAgreesWithService(t *testing.T) {
 	const tries = 6
-	holds := map[string]time.Duration{"quick": 5 * time.Millisecond, "slow": 25 * time.Millisecond}
+	holds := map[string]time.Duration{"quick": 50 * time.Millisecond, "slow": 100 * time.Millisecond}
 	var mu sync.Mutex
 	var log map[string][]time.Duration
 	f := parse(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -227,11 +228,11 @@ func TestAgreesWithService(t *testing.T) {
 		log[step] = append(log[step], time.Since(begun))
 	}), "users: {arrive: 200/s}\nduration: 500ms\nflows: [{name: a, steps: [{name: quick, url: /quick}, {name: slow, url: /slow}]}]\n")
 	var differs []string
-	var lag time.Duration
+	lag := time.Hour
 	for range tries {
 		log, differs = map[string][]time.Duration{}, nil
 		res := run(t, f, flow.Options{})
-		lag = time.Duration(res.Generator.Lag.Quantile(0.99))
+		lag = min(lag, time.Duration(res.Generator.Lag.Quantile(0.99)))
 		for _, step := range res.Steps {
 			logged := slices.Sorted(slices.Values(log[step.Step]))
 			if len(logged) != 100 || step.Response.Count() != 100 {
@@ -239,7 +240,7 @@ func TestAgreesWithService(t *testing.T) {
 			}
 			for _, rank := range []int{50, 90, 99} {
 				got, want := time.Duration(step.Response.Quantile(float64(rank)/100)), logged[rank-1]
-				if off := (got - want).Abs(); off > max(want/50, 100*time.Microsecond) {
+				if off := (got - want).Abs(); off > want/50 {
 					differs = append(differs, fmt.Sprintf("%s, p%d: %s, and %s in the log", step.Step, rank, got, want))
 				}
 			}
@@ -249,7 +250,7 @@ func TestAgreesWithService(t *testing.T) {
 		}
 	}
 	if lag > time.Millisecond {
-		t.Skipf("SKIPPED: this machine is busy: one request in a hundred was %s late", lag)
+		t.Skipf("SKIPPED: this machine is busy: in each run one request in a hundred was %s late or more", lag)
 	}
 	t.Errorf("in each of %d runs quantiles differ, in the last: %s", tries, strings.Join(differs, "; "))
 }
