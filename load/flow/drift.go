@@ -32,10 +32,12 @@ const (
 	mattering = 0.05
 	mostParts = 48 // that a run is cut into
 	leastPart = 12 // fewer give no interval worth showing
+	filling   = 5  // the first of so many parts of the run is not looked at
 )
 
 // Drifts tells how p99 and the service's memory moved. Figures with too few slices are left
-// out. The run is cut into parts of equal length, and each part of the first half compared
+// out, and so is the first fifth of the run, in which a fresh service fills its heap and its
+// caches. The rest is cut into parts of equal length, and each part of the first half compared
 // with the one half a run later (Cox and Stuart, 1955). The slopes of these pairs are
 // independent where parts are long against what makes neighbours alike; the estimate and its
 // exact interval are those of [stats.Slope].
@@ -60,7 +62,7 @@ func Drifts(r *Result) []Drift {
 		name, unit string
 		values     []float64
 	}{{"p99", unit.Nanoseconds, p99}, {"memory", unit.Bytes, memory}} {
-		if d, ok := drift(f.values, r.Elapsed.Hours()); ok {
+		if d, ok := drift(f.values[len(f.values)/filling:], r.Elapsed.Hours()*(filling-1)/filling); ok {
 			d.Figure, d.Unit = f.name, f.unit
 			all = append(all, d)
 		}

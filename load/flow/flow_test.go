@@ -484,7 +484,11 @@ func TestDrift(t *testing.T) {
 	if wide > 34 || grown > 17 {
 		t.Errorf("without drift %d of %d intervals leave 0 out and %d say that it grows", wide, runs, grown)
 	}
-	if d := flow.Drifts(series(11, func(int) (float64, float64) { return 1e6, 1e8 })); len(d) != 0 {
-		t.Errorf("11 slices: got %+v, want nothing", d)
+	fresh := flow.Drifts(series(1800, func(i int) (float64, float64) { return noise(1e6), 14e6 - max(0, 6e6-2e4*float64(i)) }))
+	if fresh[1].Outcome != flow.Steady {
+		t.Errorf("a heap that fills in five minutes of thirty: got %+v, want it steady", fresh[1])
+	}
+	if d := flow.Drifts(series(13, func(int) (float64, float64) { return 1e6, 1e8 })); len(d) != 0 {
+		t.Errorf("13 slices: got %+v, want nothing", d)
 	}
 }

@@ -140,7 +140,7 @@ func (r *report) page() doc.Page {
 	case len(r.Drift) > 0:
 		p.Add(drifts(r.Drift))
 	case r.Profile == script.Soak:
-		p.Add(doc.Note("The run was too short for a verdict on drift: that takes 12 seconds with answers."))
+		p.Add(doc.Note("The run was too short for a verdict on drift: that takes 15 seconds with answers."))
 	}
 	p.Add(cli.Warnings(cli.Texts(r.Result.Warnings))...)
 	for _, o := range r.Thresholds {
