@@ -97,7 +97,8 @@ func Begun(w http.ResponseWriter) time.Time {
 // else that the recorder does.
 func (r *Recorder) Clock(now func() time.Time) { r.now = now }
 
-// First returns when the header went. It is zero if it did not, or before Clock.
+// First returns when the header went, or a handler took over the connection. It is zero if neither
+// did, or before Clock.
 func (r *Recorder) First() time.Time { return r.first }
 
 // Unwrap returns the writer recorded. What is written to that passes unseen.
@@ -153,7 +154,7 @@ func (r *Recorder) wrote(n int64, err error) {
 	}
 }
 
-// begun notes that the header is gone.
+// begun notes that the header is gone, or with status 0 that the connection is.
 func (r *Recorder) begun(status int) {
 	if r.Written() {
 		return // superfluous, as the server will say
@@ -174,7 +175,10 @@ func (r *Recorder) flush() error {
 // hijack hands over the connection.
 func (r *Recorder) hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := http.NewResponseController(r.w).Hijack()
-	r.hijacked = r.hijacked || err == nil
+	if err == nil {
+		r.begun(0)
+		r.hijacked = true
+	}
 	return c, rw, err
 }
 

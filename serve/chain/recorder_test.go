@@ -347,7 +347,7 @@ func TestHijackThroughTheChain(t *testing.T) {
 	if err != nil || !strings.HasPrefix(line, "HTTP/1.1 101") {
 		t.Errorf("got %q, %v", line, err)
 	}
-	if got, want := <-saw, (observed{Written: true, Hijacked: true}); got != want {
+	if got, want := <-saw, (observed{Written: true, Hijacked: true, Timed: true}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

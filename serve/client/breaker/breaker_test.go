@@ -1,11 +1,13 @@
 package breaker_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -304,6 +306,33 @@ func TestSlowClients(t *testing.T) {
 		})
 	}
 }
+
+// TestTakenOver has handlers take connections over, as for a WebSocket, and keep them: that opens
+// nothing. One that takes its time before does.
+func TestTakenOver(t *testing.T) {
+	for before, want := range map[time.Duration]breaker.State{0: breaker.Closed, 2 * time.Second: breaker.Open} {
+		synctest.Test(t, func(t *testing.T) {
+			b := must(breaker.New("x", breaker.Options{Consecutive: 2, Slow: time.Second}))
+			h := b.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				time.Sleep(before)
+				if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Hour)
+			}))
+			for range 2 {
+				h.ServeHTTP(hijackable{httptest.NewRecorder()}, httptest.NewRequest("GET", "/", nil))
+			}
+			if b.State() != want {
+				t.Errorf("taken over after %s: the breaker is %s, want %s", before, b.State(), want)
+			}
+		})
+	}
+}
+
+type hijackable struct{ http.ResponseWriter }
+
+func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }
 
 // slowly is a body of which a byte comes each second.
 type slowly struct{ left int }
