@@ -110,6 +110,8 @@ func TestOrder(t *testing.T) {
 		{"breaker", "ratelimit", "would count as failures"},
 		{"breaker", "cache", "could not be answered"},
 		{"timeout", "breaker", "would not count as failed"},
+		{"breaker", "accesslog", "would not be logged"},
+		{"breaker", "metrics", "would not be counted"},
 		{"queue", "jwt", "refuses would be queued"},
 		{"queue", "ratelimit", "would be queued first"},
 		{"queue", "accesslog", "not the client's"},

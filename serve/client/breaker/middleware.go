@@ -24,6 +24,8 @@ func (h *handler) ChainLayer() chain.Layer {
 	return chain.Layer{Name: "breaker", Rules: []chain.Rule{
 		chain.Before("timeout", "requests that time out would not count as failed"),
 		chain.After("limit", "its refusals would count as failures of the handler"),
+		chain.After("accesslog", "requests that it refuses would not be logged"),
+		chain.After("metrics", "requests that it refuses would not be counted"),
 		chain.After("cache", "what is in it could not be answered while the handler fails"),
 	}}
 }

@@ -6,7 +6,8 @@
 // become gigabytes cost no memory. Encodings that are not known, and more than one, get
 // 415 with Accept-Encoding, which says what is (RFC 7694).
 //
-// The handler sees the body without Content-Encoding and Content-Length. Nothing is read
+// The handler sees the body without Content-Encoding and Content-Length. Content-Digest and
+// Repr-Digest (RFC 9530) are of the body as it came: verify them outside. Nothing is read
 // before the handler does, and nothing is unpacked for who is refused on the way.
 //
 // Place: inside of limit, which bounds the bytes that arrive, and of what refuses.
@@ -63,6 +64,7 @@ func (h *handler) ChainLayer() chain.Layer {
 	return chain.Layer{Name: "decompress", Rules: []chain.Rule{
 		chain.After("limit", "it would limit what bodies become and not what arrives"),
 		chain.After("accesslog", "requests that it refuses would not be logged"),
+		chain.After("metrics", "requests that it refuses would not be counted"),
 	}}
 }
 
@@ -99,7 +101,8 @@ type decoder interface {
 var (
 	gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 	zstds = sync.Pool{New: func() any {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true))
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true),
+			zstd.WithDecodeBuffersBelow(0)) // of a body that shows its bytes it would unpack all at once
 		if err != nil {
 			panic(err) // of options, which are constant
 		}

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/tarehq/tare/serve/chain"
 	"github.com/tarehq/tare/serve/compress/decompress"
 )
 
@@ -134,6 +136,34 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// TestShownBytes has a body that shows its bytes, as a layer outside may put one there that has read the
+// whole: it is not unpacked as a whole for that.
+func TestShownBytes(t *testing.T) {
+	mw, err := decompress.New(decompress.Options{Body: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	r := httptest.NewRequest("POST", "/", nil)
+	r.Body = struct {
+		*bytes.Buffer
+		io.Closer
+	}{bytes.NewBuffer(packed("zstd", strings.Repeat("x", 256<<20))), http.NoBody}
+	r.Header.Set("Content-Encoding", "zstd")
+	mw(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		runtime.ReadMemStats(&before)
+		_, err = io.ReadAll(r.Body)
+		runtime.ReadMemStats(&after)
+	})).ServeHTTP(httptest.NewRecorder(), r)
+	var tooLong *http.MaxBytesError
+	if !errors.As(err, &tooLong) {
+		t.Errorf("read with %v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+		t.Errorf("%d bytes were allocated for the first 1,000", took)
+	}
+}
+
 // TestWindow has a frame of zstd that asks for 64 MiB of memory refused.
 func TestWindow(t *testing.T) {
 	var b bytes.Buffer
@@ -151,6 +181,23 @@ func TestWindow(t *testing.T) {
 	_ = w.Close()
 	if _, _, err := ask(t, decompress.Options{}, b.Bytes(), "zstd"); err == nil || !strings.Contains(err.Error(), "window") {
 		t.Errorf("a window of 64 MiB: %v", err)
+	}
+}
+
+// TestOrder has it stand where its refusals would not be seen, or a limit would bound what bodies become.
+func TestOrder(t *testing.T) {
+	mw, err := decompress.New(decompress.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, why := range map[string]string{"limit": "what bodies become", "accesslog": "would not be logged", "metrics": "would not be counted"} {
+		other := chain.Layer{Name: name, Wrap: func(h http.Handler) http.Handler { return h }}
+		if _, err := chain.New(mw).With(other).Then(http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("before %s: %v, want %q in it", name, err, why)
+		}
+		if _, err := new(chain.Chain).With(other).Use(mw).Then(http.NotFoundHandler()); err != nil {
+			t.Errorf("behind %s: %v", name, err)
+		}
 	}
 }
 
