@@ -2,9 +2,11 @@
 // prefers (RFC 9110, section 12.5.3).
 //
 // Not compressed is what would not gain or must not be changed: types that are compressed
-// already, small bodies, parts of a range, answers with a digest, an encoding or no-transform,
-// and requests for an upgrade. An answer to HEAD has the fields of that to GET (RFC 9110,
-// section 9.3.2), but no Content-Length where that would be compressed.
+// already, small bodies, parts of a range, answers with a digest (also one that Trailer announces),
+// an encoding or no-transform, and requests for an upgrade, the only ones whose connection can be
+// hijacked. That holds whatever the client accepts, so also for identity;q=0. An answer to HEAD has
+// the fields of that to GET (RFC 9110, section 9.3.2), but no Content-Length where that would be
+// compressed.
 //
 // A body of which the length is not known is held back until it has Options.Smallest
 // bytes, the handler flushes or returns. From then on each flush goes through the encoder

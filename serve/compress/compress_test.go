@@ -116,6 +116,8 @@ func TestAnswers(t *testing.T) {
 		"no-transform":     {"Accept-Encoding: gzip", "GET", 200, "Cache-Control: public, No-Transform|Content-Type: " + plain, text, "", "Vary: -"},
 		"client forbids":   {"Accept-Encoding: gzip|Cache-Control: no-transform", "GET", 200, "Content-Type: " + plain, text, "", ""},
 		"digest":           {"Accept-Encoding: gzip", "GET", 200, "Repr-Digest: sha-256=:AA==:|Content-Type: " + plain, text, "", ""},
+		"digest behind":    {"Accept-Encoding: gzip", "GET", 200, "Trailer: X-Own, content-digest|Content-Type: " + plain, text, "", ""},
+		"other trailer":    {"Accept-Encoding: gzip", "GET", 200, "Trailer: X-Own|Content-Type: " + plain, text, "gzip", ""},
 		"strong ETag":      {"Accept-Encoding: gzip", "GET", 200, "Etag: " + etag + "|Content-Type: " + plain, text, "gzip", `Etag: W/"v1"`},
 		"weak ETag":        {"Accept-Encoding: gzip", "GET", 200, "Etag: W/" + etag + "|Content-Type: " + plain, text, "gzip", `Etag: W/"v1"`},
 		"ETag as it is":    {"", "GET", 200, "Etag: " + etag + "|Content-Type: " + plain, text, "", `Etag: "v1"`},

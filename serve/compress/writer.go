@@ -239,7 +239,7 @@ func (w *writer) changeable(h http.Header) bool {
 		return true // there is nothing else, as in most answers
 	}
 	for _, name := range [...]string{"Content-Encoding", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest"} {
-		if len(h[name]) > 0 {
+		if len(h[name]) > 0 || hasToken(h["Trailer"], name) {
 			return false
 		}
 	}
