@@ -281,6 +281,25 @@ func TestParents(t *testing.T) {
 	}
 }
 
+// TestRandomFlag passes on whether a trace's identifier is random (W3C Trace Context, level 2), sampled or
+// not: the identifier stays as it is.
+func TestRandomFlag(t *testing.T) {
+	var sent http.Header
+	tr := tracing.NewTransport(roundTrip(func(r *http.Request) { sent = r.Header }), false)
+	for _, flags := range []string{"00", "01", "02", "03"} {
+		mw, _ := traced(tracing.Options{Trusted: clientaddr.Private()})
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = "10.0.0.7:4711"
+		r.Header.Set("Traceparent", "00-"+both+"-"+flags)
+		mw(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = tr.RoundTrip(must(http.NewRequestWithContext(r.Context(), "GET", "http://x/", nil)))
+		})).ServeHTTP(httptest.NewRecorder(), r)
+		if got := sent.Get("Traceparent"); !strings.HasPrefix(got, "00-"+traceID) || !strings.HasSuffix(got, "-"+flags) {
+			t.Errorf("came with the flags %s, left with %s", flags, got)
+		}
+	}
+}
+
 // TestDecisionAlone has trusted services, and others, say by B3 whether to trace and no more.
 func TestDecisionAlone(t *testing.T) {
 	never := tracing.Fixed{}

@@ -43,7 +43,8 @@ func identify(parent trace.SpanContext) *trace.SpanContext {
 	}
 	var own trace.SpanID
 	binary.NativeEndian.PutUint64(own[:], rand.Uint64()|1)
-	c := trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: own, TraceState: parent.TraceState()})
+	c := trace.NewSpanContext(trace.SpanContextConfig{TraceID: id, SpanID: own, TraceState: parent.TraceState(),
+		TraceFlags: parent.TraceFlags() & trace.FlagsRandom}) // of the trace's identifier, which stays
 	return &c
 }
 
