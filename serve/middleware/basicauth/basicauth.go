@@ -4,8 +4,8 @@
 // secret seed, one a user, in memory alone. So only the first request of a user and each
 // wrong guess take a slow hash. Options.AtOnce bounds how many run at a time: more guesses
 // wait up to Options.Wait and then get 503, whatever the attacker's rate. Names that do
-// not exist take as long as those that do, and comparisons take the same time whatever
-// differs.
+// not exist take as long as those that do, if all hashes take the same time, and comparisons take
+// the same time whatever differs.
 //
 // The price is that a flood of guesses can keep out users who have not come before: put
 // ratelimit in front. Passwords cross the network readable, so serve by TLS.
@@ -96,8 +96,13 @@ func New(o Options) (*Verifier, error) {
 	return v, v.SetUsers(o.Users)
 }
 
-// SetUsers replaces the users. Requests go on meanwhile. On an error those before stay.
+// SetUsers replaces the users. Requests go on meanwhile, and passwords that were right are known of
+// those whose hash stays. On an error those before stay.
 func (v *Verifier) SetUsers(hashes map[string]string) error {
+	var before map[string]*user
+	if last := v.users.Load(); last != nil {
+		before = *last
+	}
 	users := make(map[string]*user, len(hashes)+1)
 	for name, hash := range hashes {
 		if name == "" || strings.Contains(name, ":") {
@@ -109,6 +114,9 @@ func (v *Verifier) SetUsers(hashes map[string]string) error {
 			}
 		}
 		users[name] = &user{name: name, hash: hash}
+		if u := before[name]; u != nil && u.hash == hash {
+			users[name] = u
+		}
 		users[""] = &user{hash: hash} // any will do: who does not exist takes as long
 	}
 	if len(users) == 0 {

@@ -265,6 +265,35 @@ func TestSetUsers(t *testing.T) {
 	}
 }
 
+// TestUsersStay replaces the users by others among whom one has the same hash: his password is not
+// hashed anew, and that of one who was away for a while is.
+func TestUsersStay(t *testing.T) {
+	var hashed atomic.Int64
+	v := open(t, basicauth.Options{Compare: func(hash, password string) bool {
+		hashed.Add(1)
+		return hash == password
+	}})
+	for _, c := range []struct {
+		users map[string]string
+		ask   string
+		want  int
+		times int64
+	}{
+		{map[string]string{"ann": "x"}, "ann:x", 200, 1},
+		{map[string]string{"ann": "x", "cid": "z"}, "ann:x", 200, 1},
+		{map[string]string{"ann": "y"}, "ann:x", 401, 2},
+		{map[string]string{"cid": "z"}, "ann:y", 401, 3},
+		{map[string]string{"ann": "y"}, "ann:y", 200, 4},
+	} {
+		if err := v.SetUsers(c.users); err != nil {
+			t.Fatal(err)
+		}
+		if status, _ := ask(v, request(encode(c.ask))); status != c.want || hashed.Load() != c.times {
+			t.Errorf("%s among %v: %d after %d hashes, want %d after %d", c.ask, c.users, status, hashed.Load(), c.want, c.times)
+		}
+	}
+}
+
 // FuzzCredentials has whatever field: who passes has the user's password by the standard
 // library's reading.
 func FuzzCredentials(f *testing.F) {
