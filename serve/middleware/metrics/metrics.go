@@ -78,7 +78,7 @@ type Options struct {
 	// 64 bytes of it; empty if it has none. Nil: no exemplars. tracing.ID of
 	// serve/tracing is one; tracing must stand outside, unless both are in a chain.
 	Trace func(*http.Request) string
-	// Values are further metrics, read at each scrape.
+	// Values are further metrics, read at each scrape, each under a name of its own.
 	Values []Value
 	// NoRuntime excludes the metrics of Go's runtime.
 	NoRuntime bool
@@ -163,13 +163,30 @@ func New(o Options) (*Metrics, error) {
 		last = b
 		m.bounds = append(m.bounds, time.Duration(b*1e9))
 	}
-	for _, v := range o.Values {
-		if err := v.check(); err != nil {
-			return nil, err
-		}
-	}
 	m.routes.Store(&map[string]*route{})
-	return m, nil
+	return m, m.checkValues()
+}
+
+// checkValues returns what is wrong with Options.Values. Scrapers refuse a page with a name twice.
+func (m *Metrics) checkValues() error {
+	own, taken := &page{}, map[string]bool{}
+	m.addRequests(own)
+	if !m.o.NoRuntime {
+		addRuntime(own)
+	}
+	for _, f := range own.families {
+		taken[f.name] = true
+	}
+	for _, v := range m.o.Values {
+		if err := v.check(); err != nil {
+			return err
+		}
+		if taken[v.Name] {
+			return fmt.Errorf("metrics: Options.Values has %s, which is there already: give it another name", v.Name)
+		}
+		taken[v.Name] = true
+	}
+	return nil
 }
 
 func (v *Value) check() error {

@@ -294,6 +294,9 @@ func TestExemplars(t *testing.T) {
 		if got := bucket.MatchString(text); got != want {
 			t.Errorf("Accept %q: an exemplar is there: %t, want %t:\n%s", accept, got, want, text)
 		}
+		if got := strings.Contains(text, "go_sched_latencies_seconds_count"); got == want { // which has no sum
+			t.Errorf("Accept %q: a count without a sum is there: %t, want %t", accept, got, !want)
+		}
 		if got := strings.HasSuffix(text, "\n# EOF\n"); got != want {
 			t.Errorf("Accept %q: it ends with EOF: %t, want %t", accept, got, want)
 		}
@@ -356,6 +359,9 @@ func TestOptions(t *testing.T) {
 		{Routes: -1}, {Buckets: []float64{1, 1}}, {Buckets: []float64{-1}}, {Buckets: []float64{math.NaN()}}, {Buckets: []float64{math.Inf(1)}},
 		{Values: []metrics.Value{{Name: "1a", Read: read}}}, {Values: []metrics.Value{{Name: "a"}}},
 		{Values: []metrics.Value{{Name: "a", Counter: true, Read: read}}}, {Values: []metrics.Value{{Name: "a_total", Read: read}}},
+		{Values: []metrics.Value{{Name: "a", Read: read}, {Name: "a", Read: read}}},
+		{Values: []metrics.Value{{Name: "http_server_active_requests", Read: read}}},
+		{Values: []metrics.Value{{Name: "go_sched_goroutines_goroutines", Read: read}}},
 	} {
 		if _, err := metrics.New(o); err == nil {
 			t.Errorf("%+v is accepted", o)

@@ -52,6 +52,7 @@ type sample struct {
 	labels   []Label
 	value    float64
 	exemplar *exemplar // nil: none
+	lone     bool      // a count without a sum, which OpenMetrics does not have
 }
 
 // family begins the samples of one name.
@@ -63,7 +64,7 @@ func (p *page) family(name, kind, help string) *family {
 
 // add adds one.
 func (f *family) add(suffix string, labels []Label, value float64) {
-	f.samples = append(f.samples, sample{suffix, labels, value, nil})
+	f.samples = append(f.samples, sample{suffix: suffix, labels: labels, value: value})
 }
 
 // histogram adds the samples of one, whose counts are one more than bounds.
@@ -77,13 +78,13 @@ func (f *family) histogram(labels []Label, bounds []float64, r *reading) {
 			bound = bounds[i]
 		}
 		total += n
-		s := sample{"_bucket", append(labels, Label{"le", format(bound)}), float64(total), nil}
+		s := sample{suffix: "_bucket", labels: append(labels, Label{"le", format(bound)}), value: float64(total)}
 		if len(r.exemplars) > 0 {
 			s.exemplar = r.exemplars[i]
 		}
 		f.samples = append(f.samples, s)
 	}
-	f.add("_count", labels, float64(total))
+	f.samples = append(f.samples, sample{suffix: "_count", labels: labels, value: float64(total), lone: math.IsNaN(r.sum)})
 	if !math.IsNaN(r.sum) {
 		f.add("_sum", labels, r.sum)
 	}
@@ -110,6 +111,9 @@ func (p *page) text(open bool) []byte {
 		}
 		b = append(b, "# HELP "+name+" "+help+"\n# TYPE "+name+" "+f.kind+"\n"...)
 		for _, s := range f.samples {
+			if open && s.lone {
+				continue
+			}
 			b = append(append(b, f.name...), s.suffix...)
 			b = appendLabels(b, p.constant, s.labels)
 			b = append(append(b, ' '), format(s.value)...)

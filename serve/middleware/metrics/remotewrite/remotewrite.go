@@ -15,7 +15,8 @@
 // histograms lose nothing by that, as the next time has what they have counted since they
 // began. Gauges lose that reading. Failed counts the times.
 //
-// Limits: no exemplars and no native histograms. The body has the form of snappy, which
+// Limits: no exemplars, no native histograms, and no stale markers: for five minutes after the last
+// sending Prometheus takes its numbers for those of now. The body has the form of snappy, which
 // the protocol demands, but is not made smaller: 7 kB each time for Go's runtime, and 3 kB for
 // each method, route and status.
 package remotewrite
