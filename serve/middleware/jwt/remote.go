@@ -49,7 +49,8 @@ const (
 
 // Remote are keys of a JSON Web Key Set that is fetched when it is needed. One fetch at
 // a time serves all who wait. A key without alg has RS256 if it is of RSA. Keys that are
-// not for signatures, secret, or of other kinds, are ignored.
+// not for signatures, secret, or of other kinds, are ignored. A set without any takes all keys away; one
+// that cannot be read, or of which no key can be used, is as if the issuer were away.
 type Remote struct {
 	o       RemoteOptions
 	current atomic.Pointer[keySet]
@@ -190,6 +191,8 @@ func (r *Remote) run(done chan struct{}) {
 		r.failed++
 	} else {
 		r.failed = 0
+	}
+	if keys != nil {
 		r.replace(keys)
 	}
 	close(done)
@@ -225,8 +228,9 @@ func (k *key) same(o *key) bool {
 	return equal && k.ID == o.ID && k.Algorithm == o.Algorithm
 }
 
-// fetch returns the keys as the issuer has them. A panic, as of the client's transport, is an
-// error: here it would end the process, and leave all waiting.
+// fetch returns the keys as the issuer has them: none, and an error, if it says that there are none.
+// A panic, as of the client's transport, is an error: here it would end the process, and leave all
+// waiting.
 func (r *Remote) fetch() (keys []*key, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -281,7 +285,8 @@ func decodeMembers(object []byte, into map[string]any) error {
 	return nil
 }
 
-// parseKeySet reads a key set. It is an error if no key in it can be used.
+// parseKeySet reads a key set. It is an error if no key in it can be used. The keys are nil then, unless
+// the set says itself that there are none.
 func parseKeySet(b []byte) ([]*key, error) {
 	var set []json.RawMessage
 	if err := decodeMembers(b, map[string]any{"keys": &set}); err != nil {
@@ -289,6 +294,9 @@ func parseKeySet(b []byte) ([]*key, error) {
 	}
 	if len(set) > mostKeys {
 		return nil, fmt.Errorf("the key set has %d keys, more than %d", len(set), mostKeys)
+	}
+	if set != nil && len(set) == 0 {
+		return []*key{}, errors.New("the key set is empty")
 	}
 	var keys []*key
 	var first error

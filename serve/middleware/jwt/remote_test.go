@@ -203,6 +203,41 @@ func TestRemoved(t *testing.T) {
 	}
 }
 
+// TestEmptied has an issuer take its only key away, and publish it again.
+func TestEmptied(t *testing.T) {
+	i := newIssuer(t, "k")
+	text := i.token(t, "k")
+	synctest.Test(t, func(t *testing.T) {
+		keys, err := jwt.NewRemote(jwt.RemoteOptions{URL: "https://issuer.test/keys", Client: &http.Client{Transport: i}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := verifier(t, jwt.Options{Keys: keys})
+		if !accepts(t, v, text) {
+			t.Fatal("at first")
+		}
+		i.set(func() { i.answer = func() (*http.Response, error) { return answering(200, `{"keys":[]}`), nil } })
+		time.Sleep(6 * time.Minute)
+		accepts(t, v, text) // fetches behind the request
+		synctest.Wait()
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Authorization", "Bearer "+text)
+		v.Middleware(http.NotFoundHandler()).ServeHTTP(w, r)
+		if w.Code != http.StatusUnauthorized {
+			t.Errorf("by a key that was taken away: %d", w.Code)
+		}
+		if err := keys.Fetch(t.Context()); err == nil {
+			t.Error("a service without keys says that it has some")
+		}
+		i.set(func() { i.answer = nil })
+		time.Sleep(6 * time.Minute)
+		if !accepts(t, v, text) {
+			t.Error("refused once the key is published again")
+		}
+	})
+}
+
 // TestNeverStale has keys count for ever.
 func TestNeverStale(t *testing.T) {
 	i := newIssuer(t, "k")
@@ -261,7 +296,7 @@ func TestIssuerAway(t *testing.T) {
 		if w := ask(); w.Code != 200 {
 			t.Errorf("the issuer is back: %d", w.Code)
 		}
-		for _, answer := range []string{"", "<html>", `{"keys":[]}`, `{"keys":[{"kty":"RSA"}]}`,
+		for _, answer := range []string{"", "<html>", `{}`, `{"keys":null}`, `{"keys":[{"kty":"RSA"}]}`,
 			`{"keys":[{"kty":"OKP","crv":"X25519","alg":"EdDSA","x":"` + strings.Repeat("A", 43) + `"}]}`, strings.Repeat(" ", 2<<20)} {
 			i.set(func() { i.answer = func() (*http.Response, error) { return answering(200, answer), nil } })
 			time.Sleep(10 * time.Minute)

@@ -7,8 +7,9 @@
 //
 // What is not served, whatever the file system has: names with a part that begins with a
 // dot (but /.well-known), paths that are not clean, slashes and backslashes that come
-// encoded, and what is not a regular file. os.Root keeps symbolic links from leading out
-// of a directory, and os.DirFS does not: see the example.
+// encoded, and what is not a regular file. Windows may know such a file by a second, short name, and
+// serves it by that. os.Root keeps symbolic links from leading out of a directory, and os.DirFS does
+// not: see the example.
 //
 // An ETag is the SHA-256 of the content, computed once the file is some seconds old. Time
 // and size alone would repeat where a build gives all files the same time. Files above
