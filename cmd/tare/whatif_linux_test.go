@@ -192,7 +192,7 @@ func TestWhatIfOwnLoad(t *testing.T) {
 		told   []string
 	}{
 		{"within bounds", 400, "20us", []string{"--for", "3s", "--window", "200ms", "--abort-p99", "1m"}, 0,
-			[]string{"its answers are timed meanwhile, ", ": tare stops when the p99 of a second is above 1m0s\n"}},
+			[]string{"timing its answers, ", ": tare stops when the p99 of a second is above 1m0s\n"}},
 		// A thousand calls a second are all that there is time for then: the others queue.
 		{"slowed down too much", 1900, "1ms", []string{"--for", "1m", "--window", "2s"}, cli.ExitThreshold,
 			[]string{"above ten times that of the first second, at least 100ms tare: stopped, and the probe removed: the p99 of the last second is "}},

@@ -100,13 +100,13 @@ func (s *sentry) describe(bound time.Duration) (string, error) {
 	}
 	times := timesOf(seen)
 	if times.Count() == 0 {
-		return "response times are not watched until the service answers somebody, which was not seen yet: " + otherwise, nil
+		return "no answer of the service was seen yet, so its response times are not watched: " + otherwise, nil
 	}
 	above := fmt.Sprintf("ten times that of the first second, at least %s", leastBound)
 	if bound > 0 {
 		above = bound.String()
 	}
-	return fmt.Sprintf("its answers are timed meanwhile, %s until now with a p99 of %s: tare stops when the p99 of a second is above %s",
+	return fmt.Sprintf("timing its answers, %s so far with a p99 of %s: tare stops when the p99 of a second is above %s",
 		unit.Number(float64(times.Count())), unit.Format(float64(times.Quantile(0.99)), unit.Nanoseconds), above), nil
 }
 
