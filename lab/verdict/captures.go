@@ -46,11 +46,14 @@ func blind(c *record.Capture) string {
 	return ""
 }
 
-// ofRounds is an analyser of captures. Nobody looks at them before all are taken,
-// so their intervals have the level of a single look.
+// ofRounds is an analyser of captures. Nobody looks at them before all are taken, so their
+// intervals have the level of a single look. Those that were cut short may be gone on with.
 func (an *analyser) ofRounds(all []record.Capture) *analyser {
-	look := stats.Look{Blocks: an.study.Attribute.RepeatOr(), Alpha: stats.StudyAlpha}
-	return &analyser{study: an.study, manifest: an.manifest, looks: []stats.Look{look}, begun: look.Blocks, valid: captured(all)}
+	look, taken := stats.Look{Blocks: an.study.Attribute.RepeatOr(), Alpha: stats.StudyAlpha}, 0
+	for _, c := range all {
+		taken = max(taken, c.Round+1)
+	}
+	return &analyser{study: an.study, manifest: an.manifest, looks: []stats.Look{look}, begun: look.Blocks, valid: captured(all), peeking: an.peeking || taken < look.Blocks}
 }
 
 // basis is a workload of which nothing is known but its blocks and their level.

@@ -657,6 +657,36 @@ func TestBandDoesNotConfirm(t *testing.T) {
 	}
 }
 
+// TestFloorDoesNotConfirm holds that an effect within the noise floor confirms no published size,
+// nor does a floor beyond the threshold confirm that there is no effect. The headline says so, too.
+func TestFloorDoesNotConfirm(t *testing.T) {
+	none := directed("more")
+	none.PublishedDifference = ptr(0)
+	for _, tc := range []struct {
+		effect, floor float64
+		check         study.Check
+		want          verdict.Word
+	}{
+		{1.05, 0.2, cpu(31_500, 30_000), verdict.Inconclusive}, {1.05, 0.02, cpu(31_500, 30_000), verdict.Confirmed},
+		{1, 0.2, none, verdict.Inconclusive}, {1, 0.005, none, verdict.Confirmed},
+	} {
+		u := base()
+		u.noise = 0.001
+		u.effect("three", "cpu_per_request", tc.effect)
+		u.study.Claims = []study.Claim{{ID: "c", Checks: []study.Check{tc.check}}}
+		r := u.run()
+		r.Manifest.Floor, r.Manifest.FloorN = map[string]float64{"cpu_per_request": tc.floor}, 8
+		a := analyse(t, r)
+		got := a.Claims[0].Checks[0]
+		if got.Difference.Verdict != tc.want || got.Ratio.Verdict != "" && got.Ratio.Verdict != tc.want {
+			t.Errorf("effect %g, floor %g: difference %s (%s), ratio %s, want %s", tc.effect, tc.floor, got.Difference.Verdict, got.Difference.Reason, got.Ratio.Verdict, tc.want)
+		}
+		if tc.want == verdict.Inconclusive && (got.Difference.Needs < 1 || strings.Contains(a.Headline, "confirmed")) {
+			t.Errorf("effect %g, floor %g: %d more blocks, headline %q", tc.effect, tc.floor, got.Difference.Needs, a.Headline)
+		}
+	}
+}
+
 // TestUnboundedNeedsBlocks holds that whatever too few blocks leave open asks for as many more as
 // bound an interval, at least: direction, sizes, bounds and interactions alike. What captures tell
 // asks for rounds of captures: more blocks bring none.

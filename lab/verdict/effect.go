@@ -149,25 +149,26 @@ func (c *Comparison) difference(published float64) Finding {
 
 // sized holds a published size against a measured one, on a scale where 0 is no effect. Near
 // is within half of the published, or the threshold. It agrees where the whole interval is near
-// and not over no effect, and is contradicted where the whole is neither near nor in the floor.
+// and not over no effect, and the effect beyond the floor; where none is published, the floor has
+// to be within the threshold. It is contradicted where the whole is neither near nor in the floor.
 func sized(published float64, e Estimate, sizes Sizes, said string) Finding {
 	off := stats.Interval{Lo: e.Interval.Lo - published, Hi: e.Interval.Hi - published}
 	near := max(math.Abs(published)/2, sizes.Threshold)
+	apart, told := math.Abs(e.Value), !e.Interval.Contains(0)
+	if published == 0 {
+		apart, told = sizes.Threshold, true
+	}
 	switch far := max(near, sizes.Floor); {
 	case !off.Bounded():
 	case off.Lo > far || off.Hi < -far:
 		return Finding{Verdict: Contradicted, Reason: said, off: true}
-	case off.Within(near) && (published == 0 || !e.Interval.Contains(0)):
+	case off.Within(near) && told && sizes.Floor <= apart:
 		return Finding{Verdict: Confirmed, Reason: said}
 	}
 	by := math.Abs(e.Value - published)
 	blocks := max(e.Needs(0, by-near), e.Needs(sizes.Floor, by)) // the floor shrinks as the interval does
 	if by < near {
-		apart := math.Abs(e.Value)
-		if published == 0 {
-			apart = math.Inf(1)
-		}
-		blocks = e.Needs(0, min(near-by, apart))
+		blocks = max(e.Needs(0, min(near-by, apart)), e.Needs(max(0, sizes.Floor-e.Interval.Width()/2), apart))
 	}
 	return Finding{Verdict: Inconclusive, Reason: said + ", which does not settle it", Needs: blocks, off: by >= near}
 }

@@ -83,6 +83,26 @@ func TestEarlyLookIsSpent(t *testing.T) {
 	}
 }
 
+// TestPeekingAtCaptures holds that captures which are not all taken, so that a run may go on with
+// them, give intervals that hold whenever one looks.
+func TestPeekingAtCaptures(t *testing.T) {
+	for _, tc := range []struct {
+		outcome string
+		taken   int // of 10 rounds
+		anytime bool
+	}{
+		{"cap", 10, false}, {"budget", 7, true}, {"interrupted", 7, true}, {"interrupted", 10, true}, {record.AtLook, 10, false},
+	} {
+		r := base().run()
+		profiled(r, study.Pprof, tc.taken, 0.1, layers())
+		r.Manifest.Outcome, r.Manifest.Study.Attribute.Repeat = tc.outcome, 10
+		c := compared(t, analyse(t, r), "half", "handlers_cpu", "three")
+		if c.Anytime != tc.anytime || c.N != tc.taken {
+			t.Errorf("outcome %q, %d of 10 rounds: %d pairs, anytime %v, want %v", tc.outcome, tc.taken, c.N, c.Anytime, tc.anytime)
+		}
+	}
+}
+
 // TestFewTwinsMakeNoFloor holds that fewer than six pairs of control and twin leave
 // the floor unknown.
 func TestFewTwinsMakeNoFloor(t *testing.T) {

@@ -24,9 +24,9 @@
 //     so on the other side, and where the interval for equivalence lies inside the
 //     threshold ("no effect of practical size"). A published effect that is itself
 //     inside the threshold cannot be judged so and stays inconclusive.
-//   - ratio: confirmed where the whole interval is near it, within half of the
-//     published effect or the threshold, and excludes no effect; contradicted where
-//     the whole interval is outside of that and of the floor; else inconclusive.
+//   - ratio: confirmed where the whole interval is near it, within half of the published effect
+//     or the threshold, and excludes no effect, and the effect is beyond the floor; contradicted
+//     where the whole interval is outside of that and of the floor; else inconclusive.
 //   - difference: the same with the paired absolute differences and 0.
 //   - levels, the absolute figures themselves, are shown side by side and never
 //     judged: they are another machine's. Check.Absolute says more.
