@@ -55,6 +55,7 @@ var exchanges = sync.Pool{New: func() any {
 func newExchange(h *Handler, w http.ResponseWriter, r *http.Request) *exchange {
 	e := exchanges.Get().(*exchange)
 	e.h, e.w, e.r, e.set, e.upgrade = h, w, r, h.o.Pool.set.Load(), h.fields.Upgrade(r)
+	e.tried = e.set.drained
 	if h.o.Pool.o.Scheme == UnencryptedHTTP2 {
 		e.upgrade = "" // HTTP/2 has none
 	}
@@ -100,7 +101,7 @@ func (e *exchange) run() {
 	for e.wantsAnother(a) {
 		c, ok := e.choose()
 		if !ok && e.crossed(a) { // no other server can do it
-			e.tried = balance.Skip{}
+			e.tried = e.set.drained
 			c, ok = e.choose()
 		}
 		if !ok {
@@ -198,7 +199,9 @@ func (e *exchange) wantsAnother(a *attempt) bool {
 }
 
 // mayFollow reports whether there may be an attempt after those that were made.
-func (e *exchange) mayFollow() bool { return e.n < min(e.h.o.Attempts, len(e.set.members)) }
+func (e *exchange) mayFollow() bool {
+	return e.n < e.h.o.Attempts && e.set.leaves(&e.tried, e.h.o.Pool.o.Panic)
+}
 
 // crossed reports whether the first attempt has met the end of a connection that was kept.
 func (e *exchange) crossed(a *attempt) bool {
@@ -240,9 +243,6 @@ type attempt struct {
 	told   bool               // the pool knows how it went
 	slow   bool               // it took longer than the pool's upstreams may
 }
-
-// errLate says that an attempt took too long.
-var errLate = os.ErrDeadlineExceeded
 
 // send sends the request to an upstream and waits for the header of its answer.
 func (e *exchange) send(ctx context.Context, c choice) *attempt {
@@ -348,7 +348,7 @@ func (c *turnContext) HaveTurn() { c.a.begin(c.try) }
 func (a *attempt) begin(try time.Duration) {
 	a.begun = time.Now()
 	if try > 0 {
-		a.timer = time.AfterFunc(try, func() { a.cancel(errLate) })
+		a.timer = time.AfterFunc(try, func() { a.cancel(os.ErrDeadlineExceeded) })
 	}
 }
 
@@ -367,9 +367,9 @@ func (a *attempt) roundTripWithin(ctx context.Context, e *exchange, try time.Dur
 		a.begin(try)
 	}
 	a.roundTrip(ctx, e)
-	if a.timer != nil && !a.timer.Stop() && context.Cause(ctx) == errLate {
+	if a.timer != nil && !a.timer.Stop() && context.Cause(ctx) == os.ErrDeadlineExceeded {
 		a.close()
-		a.res, a.err = nil, errLate
+		a.res, a.err = nil, os.ErrDeadlineExceeded
 	}
 }
 

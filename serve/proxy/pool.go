@@ -115,6 +115,7 @@ type set struct {
 	near    balance.Policy // of one's own zone, or of what is no backup
 	far     balance.Policy // of the others
 	backups bool           // the others are backups
+	drained balance.Skip   // get no requests: they stand in for nobody
 	slow    time.Duration
 }
 
@@ -189,7 +190,7 @@ func (p *Pool) Set(servers []Server) error {
 	var backups []bool
 	begun := p.set.Load() != nil
 	stay := map[string]bool{}
-	for _, s := range servers {
+	for i, s := range servers {
 		m := p.members[s.Address]
 		if m == nil {
 			m = &member{address: s.Address, breaker: p.group.Member(s.Address)}
@@ -204,6 +205,7 @@ func (p *Pool) Set(servers []Server) error {
 		w := cmp.Or(s.Weight, 1)
 		if s.Drain {
 			w = 0
+			now.drained.Add(i)
 		}
 		m.drained = s.Drain
 		p.warmLocked(m)
@@ -395,10 +397,12 @@ func (s *set) chooseBy(policy balance.Policy, key uint64, tried *balance.Skip, p
 		i := policy.Pick(key, skip)
 		switch {
 		case i < 0 && spared:
-			return s.chooseAnyway(policy, key, tried, panicking)
+			at := *s
+			at.slow = 0
+			return at.chooseBy(policy, key, tried, panicking)
 		case i < 0:
 			return choice{}, false
-		case s.slow > 0 && s.members[i].spared(s.slow):
+		case s.slow > 0 && s.members[i].well() && s.members[i].ramp.Spares(s.slow, time.Now()):
 			spared = true
 		default:
 			if c, ok := s.take(i, panicking); ok {
@@ -413,16 +417,6 @@ func (s *set) chooseBy(policy balance.Policy, key uint64, tried *balance.Skip, p
 		skip.Add(i)
 	}
 }
-
-// chooseAnyway is chooseBy without ramps.
-func (s *set) chooseAnyway(policy balance.Policy, key uint64, tried *balance.Skip, panicking float64) (choice, bool) {
-	at := *s
-	at.slow = 0
-	return at.chooseBy(policy, key, tried, panicking)
-}
-
-// spared reports whether a member that is well is to be left alone this time.
-func (m *member) spared(slow time.Duration) bool { return m.well() && m.ramp.Spares(slow, time.Now()) }
 
 // take returns an upstream, if it is well or too few are.
 func (s *set) take(i int, panicking float64) (choice, bool) {
@@ -440,13 +434,28 @@ func (s *set) take(i int, panicking float64) (choice, bool) {
 
 // panics reports whether too few upstreams are well for their health to count.
 func (s *set) panics(share float64) bool {
-	well := 0
-	for _, m := range s.members {
-		if m.well() {
-			well++
+	well, all := 0, 0
+	for i, m := range s.members {
+		if !s.drained.Has(i) {
+			all++
+			if m.well() {
+				well++
+			}
 		}
 	}
-	return float64(well) < share*float64(len(s.members))
+	return float64(well) < share*float64(all)
+}
+
+// leaves reports whether one that was not tried may be chosen.
+func (s *set) leaves(tried *balance.Skip, panicking float64) bool {
+	other := false
+	for i, m := range s.members {
+		if !tried.Has(i) && !m.down.Load() && m.breaker.Ready() {
+			return true
+		}
+		other = other || !tried.Has(i)
+	}
+	return other && s.panics(panicking)
 }
 
 // key is what a request goes by.
