@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,19 +42,27 @@ func TestHTTP3Handshakes(t *testing.T) {
 
 // Streams of one connection are in flight together, in the open loop too.
 func TestHTTP3Streams(t *testing.T) {
+	const streams = 8
 	var flying, most atomic.Int64
+	all := make(chan struct{}) // have been there at once
+	together := sync.OnceFunc(func() { close(all) })
 	o := onHTTP3(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for n := flying.Add(1); ; {
-			if m := most.Load(); n <= m || most.CompareAndSwap(m, n) {
-				break
-			}
+		n := flying.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		if n == streams {
+			together()
+		}
+		select {
+		case <-all:
+		case <-r.Context().Done():
 		}
 		time.Sleep(20 * time.Millisecond)
 		flying.Add(-1)
 	}))
-	o.Connections, o.Streams, o.Requests = 1, 8, 80
-	if r := run(t, context.Background(), o); r.Counts.Status[2] != 80 || r.Opened != 1 || most.Load() != 8 {
-		t.Errorf("got %+v on %d connections, at most %d at once; want 80 answers on one connection, 8 at once", r.Counts, r.Opened, most.Load())
+	o.Connections, o.Streams, o.Requests = 1, streams, 80
+	if r := run(t, context.Background(), o); r.Counts.Status[2] != 80 || r.Opened != 1 || most.Load() != streams {
+		t.Errorf("got %+v on %d connections, at most %d at once; want 80 answers on one connection, %d at once", r.Counts, r.Opened, most.Load(), streams)
 	}
 	o.Schedule, o.Streams = pace.Constant(200), 0
 	if r := run(t, context.Background(), o); r.Counts.Status[2] != 80 || r.Opened != 1 {

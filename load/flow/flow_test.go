@@ -121,8 +121,8 @@ func TestMark(t *testing.T) {
 	res := run(t, f, flow.Options{CPUs: []int{0}, Mark: func(begin bool) {
 		marks, at = append(marks, fmt.Sprint(begin)), append(at, time.Since(begun))
 	}})
-	if !slices.Equal(marks, []string{"true", "false"}) || at[0] < 100*time.Millisecond || at[1]-at[0] < 150*time.Millisecond {
-		t.Errorf("marked %v at %v, want the beginning after 100 ms and the end 200 ms later", marks, at)
+	if !slices.Equal(marks, []string{"true", "false"}) || at[0] < 100*time.Millisecond || at[1] < 300*time.Millisecond {
+		t.Errorf("marked %v at %v, want the beginning after 100 ms and the end after 300 ms", marks, at) // a busy machine marks late
 	}
 	// Of those who came in the warm-up some were answered in the window; of those who came in
 	// it, the second requests come after its end.
@@ -151,7 +151,7 @@ func TestFailures(t *testing.T) {
 	mux.HandleFunc("/abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	mux.HandleFunc("/slow", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/after/", func(http.ResponseWriter, *http.Request) { after.Add(1) })
-	const head = "users: {arrive: 100/s}\nduration: 50ms\ntimeout: 100ms\nflows:\n  - name: a\n    steps:\n"
+	const head = "users: {arrive: 100/s}\nduration: 50ms\nflows:\n  - name: a\n    steps:\n"
 	for _, c := range []struct {
 		name, step string
 		completed  uint64
@@ -168,7 +168,11 @@ func TestFailures(t *testing.T) {
 		{"refused", "{name: x, url: \"http://127.0.0.1:1/\"}", 0, 0, func(o *flow.Operation) uint64 { return o.Counts.Refused }},
 	} {
 		after.Store(0)
-		res := run(t, parse(t, mux, head+"      - "+c.step+"\n      - {url: /after/}\n"), flow.Options{})
+		f := parse(t, mux, head+"      - "+c.step+"\n      - {url: /after/}\n")
+		if c.name == "timeout" { // the others answer, on a busy machine when it comes to it
+			f.Timeout = 100 * time.Millisecond
+		}
+		res := run(t, f, flow.Options{})
 		s, o := res.Sessions, &res.Steps[0]
 		if s.Begun != 5 || s.Completed != c.completed || s.Failed != 5-c.completed || after.Load() != c.after || c.count(o) != 5 {
 			t.Errorf("%s: %+v, %+v (%v), %d came after, want %d completed and all 5 counted", c.name, s, o.Counts, o.Causes, after.Load(), c.completed)
