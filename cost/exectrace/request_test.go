@@ -408,11 +408,13 @@ func TestHandedOn(t *testing.T) {
 	adds(t, r)
 	check(t, r, exectrace.Sleeping, "exectrace.only", "")
 	elsewhere := false
-	for _, s := range r.Slowest[0].Segments {
-		elsewhere = elsewhere || s.State == exectrace.Sleeping && s.Elsewhere
+	for _, q := range r.Slowest { // on a busy machine others may be among them
+		for _, s := range q.Segments {
+			elsewhere = elsewhere || s.State == exectrace.Sleeping && s.Elsewhere
+		}
 	}
 	if !elsewhere {
-		t.Errorf("no sleep on another goroutine in %+v", r.Slowest[0])
+		t.Errorf("no sleep on another goroutine in %+v", r.Slowest)
 	}
 }
 
