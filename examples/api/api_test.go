@@ -64,7 +64,7 @@ func start(t *testing.T, settings map[string]string) *child {
 		t.Fatal(err)
 	}
 	env := map[string]string{childEnv: "1", "API_SECRET": secret, "API_ADDR": "127.0.0.1:0", "API_ADMIN": "127.0.0.1:0",
-		"API_ORDERS": filepath.Join(t.TempDir(), "orders.db"), "API_DRAIN": "0s"}
+		"API_ORDERS": filepath.Join(t.TempDir(), "orders.db"), "API_DRAIN": "0s", "GORACE": os.Getenv("GORACE")}
 	maps.Copy(env, settings)
 	c := &child{t: t, cmd: exec.Command(self), client: &http.Client{Transport: &http.Transport{ExpectContinueTimeout: long}, Timeout: long}}
 	for name, value := range env {
