@@ -406,7 +406,8 @@ func TestEnds(t *testing.T) {
 		t.Errorf("within the answer: %v", err)
 	}
 	res.Body.Close()
-	quick := &transport.Transport{Options: transport.Options{HeaderTimeout: 50 * time.Millisecond}}
+	const limit = 500 * time.Millisecond // a busy machine answers within it, too
+	quick := &transport.Transport{Options: transport.Options{HeaderTimeout: limit}}
 	for _, body := range []io.Reader{nil, io.MultiReader(strings.NewReader("x"))} {
 		_, err = quick.RoundTrip(must(http.NewRequest("PUT", stall(""), body)))
 		if t1, ok := errors.AsType[net.Error](err); !ok || !t1.Timeout() {
@@ -417,10 +418,13 @@ func TestEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(200*time.Millisecond, func() { res.Body.Close() })
-	begun := time.Now()
-	if _, err := io.ReadAll(res.Body); err == nil || time.Since(begun) < 150*time.Millisecond {
-		t.Errorf("the header's time ended the body after %s: %v", time.Since(begun), err)
+	var closed atomic.Bool
+	time.AfterFunc(limit*5/4, func() {
+		closed.Store(true)
+		res.Body.Close()
+	})
+	if _, err := io.ReadAll(res.Body); err == nil || !closed.Load() {
+		t.Errorf("the header's time ended the body: %v", err)
 	}
 }
 

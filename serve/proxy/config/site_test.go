@@ -259,7 +259,7 @@ func TestConnections(t *testing.T) {
 	s.Start()
 	defer s.Close()
 	url, site := serveSite(t, parse(t, `{"listen": [{"address": ":8080"}], "upstreams": {"x": {"servers": [{"address": "`+s.Listener.Addr().String()+`"}],
-		"connections": {"most": 2, "warm": 2, "queue": 1, "wait": "50ms"}}}, "routes": [{"path": "/", "upstream": "x"}]}`))
+		"connections": {"most": 2, "warm": 2, "queue": 1, "wait": "1s"}}}, "routes": [{"path": "/", "upstream": "x"}]}`))
 	await(t, "nothing is warm", func() bool { return conns.Load() == 2 })
 	time.Sleep(50 * time.Millisecond) // the proxy learns of the second a moment later
 	first := make(chan string, 2)

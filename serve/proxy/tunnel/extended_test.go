@@ -23,6 +23,9 @@ import (
 	"github.com/tarehq/tare/serve/proxy/tunnel"
 )
 
+// soon is in time for an answer, on a busy machine, too.
+const soon = 400 * time.Millisecond
+
 // shout takes WebSockets as servers of HTTP/1.1 do, and says what it hears in capitals.
 func shout(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet || r.Header.Get("Upgrade") != "websocket" || r.Header.Get(":protocol") != "" {
@@ -49,7 +52,7 @@ func shout(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			if r.URL.Path == "/soon" {
-				_ = c.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+				_ = c.SetWriteDeadline(time.Now().Add(soon))
 			}
 			if _, err := io.WriteString(c, strings.ToUpper(line)); err != nil {
 				return
@@ -268,7 +271,7 @@ func TestExtendedDeadline(t *testing.T) {
 	}
 	c.text(len("hello "))
 	for range 2 {
-		time.Sleep(100 * time.Millisecond) // the deadline passes
+		time.Sleep(soon + 50*time.Millisecond) // the deadline passes
 		c.write(data, 0, 1, []byte("one\n"))
 		if got := c.text(4); got != "ONE\n" {
 			t.Errorf("got %q", got)
