@@ -74,6 +74,48 @@ func TestShutdownKeepsToContext(t *testing.T) {
 	}
 }
 
+// TestEndWithFile ends servers whose listening socket blocks, since somebody asked its file for
+// the descriptor, as who gives it to another process does: no connection has to come first.
+func TestEndWithFile(t *testing.T) {
+	for name, end := range map[string]func(*serve.Server) error{
+		"Shutdown": func(s *serve.Server) error { return s.Shutdown(context.Background()) }, "Close": (*serve.Server).Close,
+	} {
+		for _, early := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				l, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				file, err := l.(*net.TCPListener).File()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer file.Close()
+				if early {
+					file.Fd()
+				}
+				s := &serve.Server{Handler: http.HandlerFunc(stateHandler)}
+				served := goServe(s, l)
+				answeredOnce(t, call(t, l.Addr().String()))
+				file.Fd() // while Accept waits
+				answeredOnce(t, call(t, l.Addr().String()))
+				ended := make(chan error, 1)
+				go func() { ended <- end(s) }()
+				select {
+				case err := <-ended:
+					if err != nil {
+						t.Error(err)
+					}
+				case <-time.After(long):
+					t.Error("goes on")
+					call(t, l.Addr().String()).Close() // which ends it
+				}
+				<-served
+			})
+		}
+	}
+}
+
 // TestShutdownWithLittleTime shuts down a server with an idle connection by a context that
 // ends long before the grace: the connection gets half of that time.
 func TestShutdownWithLittleTime(t *testing.T) {

@@ -33,23 +33,35 @@ const (
 // but Pending is for who calls Accept.
 type Listener struct {
 	net.Listener
-	socket net.Listener // beneath all that wraps it
-	until  atomic.Int64 // when the last connections must be accepted, Unix nanoseconds
-	owed   atomic.Int64 // connections that are accepted even later
-	asked  atomic.Int64 // when Accept was called that has not returned, Unix nanoseconds, 0 = none
-	heard  atomic.Int64 // what Deaf found in asked
-	looks  atomic.Int32 // how often it found that
-	last   time.Time    // when Pending ended what may come, zero = not yet
-	sealed atomic.Bool  // no more connections come than the kernel has begun
+	socket net.Listener    // beneath all that wraps it
+	raw    syscall.RawConn // of the socket, nil if it shows none
+	until  atomic.Int64    // when the last connections must be accepted, Unix nanoseconds
+	owed   atomic.Int64    // connections that are accepted even later
+	asked  atomic.Int64    // when Accept was called that has not returned, Unix nanoseconds, 0 = none
+	heard  atomic.Int64    // what Deaf found in asked
+	looks  atomic.Int32    // how often it found that
+	last   time.Time       // when Pending ended what may come, zero = not yet
+	sealed atomic.Bool     // no more connections come than the kernel has begun
 	once   sync.Once
 	err    error
 }
 
 // New returns l, whose connections come from socket: what is beneath all that wraps it.
-func New(l, socket net.Listener) *Listener { return &Listener{Listener: l, socket: socket} }
+func New(l, socket net.Listener) *Listener {
+	listener := &Listener{Listener: l, socket: socket}
+	if s, ok := socket.(syscall.Conn); ok {
+		listener.raw, _ = s.SyscallConn()
+	}
+	return listener
+}
 
-// Accept returns the next connection.
+// Accept returns the next connection. First it undoes what the file of a listener does to it
+// when somebody asks for its descriptor, to give it to another process: the socket then blocks,
+// and neither a deadline nor Close would end Accept.
 func (l *Listener) Accept() (net.Conn, error) {
+	if l.raw != nil {
+		l.raw.Control(sys.Unblock)
+	}
 	l.asked.Store(time.Now().UnixNano())
 	defer l.asked.Store(0)
 	nc, err := l.Listener.Accept()
@@ -78,7 +90,7 @@ func (l *Listener) Close() error {
 func (l *Listener) StopsSoon() bool {
 	l.until.Store(time.Now().Add(LastAccepts).UnixNano())
 	l.owed.Store(l.backlog())
-	return sys.TellsReadable && l.raw() != nil && l.expire(0) // Pending looks for more
+	return sys.TellsReadable && l.raw != nil && l.expire(0) // Pending looks for more
 }
 
 // Deaf reports whether one Accept has gone on for much longer than it was told: it takes a
@@ -113,11 +125,10 @@ func (l *Listener) Settle(ctx context.Context) {
 // kernel begin no further ones: none may come between the last look and the listener's end,
 // however long the processors are busy with something else.
 func (l *Listener) Pending() (yes bool) {
-	raw := l.raw()
-	if raw == nil {
+	if l.raw == nil {
 		return false
 	}
-	raw.Control(func(fd uintptr) { yes = l.pending(fd) })
+	l.raw.Control(func(fd uintptr) { yes = l.pending(fd) })
 	return yes && l.expire(LastAccept)
 }
 
@@ -144,16 +155,16 @@ func (l *Listener) pending(fd uintptr) bool {
 // duplicate returns a descriptor of the socket, if that is sealed, and else -1.
 func (l *Listener) duplicate() int {
 	last := -1
-	if raw := l.raw(); raw != nil && l.sealed.Load() {
-		raw.Control(func(fd uintptr) { last, _ = sys.Duplicate(fd) })
+	if l.raw != nil && l.sealed.Load() {
+		l.raw.Control(func(fd uintptr) { last, _ = sys.Duplicate(fd) })
 	}
 	return last
 }
 
 // backlog returns how many connections nobody has accepted; 0 where that is not known.
 func (l *Listener) backlog() (n int64) {
-	if raw := l.raw(); raw != nil {
-		raw.Control(func(fd uintptr) { n = backlogOf(fd) })
+	if l.raw != nil {
+		l.raw.Control(func(fd uintptr) { n = backlogOf(fd) })
 	}
 	return n
 }
@@ -161,19 +172,6 @@ func (l *Listener) backlog() (n int64) {
 func backlogOf(fd uintptr) int64 {
 	n, _ := sys.Backlog(fd)
 	return int64(n)
-}
-
-// raw returns the listener's socket, nil if it shows none.
-func (l *Listener) raw() syscall.RawConn {
-	s, ok := l.socket.(syscall.Conn)
-	if !ok {
-		return nil
-	}
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return raw
 }
 
 func (l *Listener) expire(after time.Duration) bool {

@@ -8,3 +8,6 @@ func Descriptors() int { return 1 << 20 }
 
 // OutOfDescriptors needs the errors of Unix.
 func OutOfDescriptors(error) bool { return false }
+
+// Unblock is for the descriptors of Unix.
+func Unblock(uintptr) {}

@@ -20,3 +20,6 @@ func Descriptors() int {
 func OutOfDescriptors(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
+
+// Unblock has calls on fd return that cannot be done at once.
+func Unblock(fd uintptr) { syscall.SetNonblock(int(fd), true) }
