@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
 	"os"
@@ -260,6 +259,8 @@ func (e *exchange) send(ctx context.Context, c choice) *attempt {
 	return a
 }
 
+var errStatus = errors.New("the status has not three digits")
+
 // sendWithin changes nothing of the exchange, so that two may be under way.
 func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration) {
 	if e.h.hinted {
@@ -276,6 +277,10 @@ func (e *exchange) sendWithin(ctx context.Context, a *attempt, try time.Duration
 		a.roundTrip(&a.ctx, e)
 	} else {
 		a.roundTripWithin(ctx, e, try)
+	}
+	if a.err == nil && (a.res.StatusCode < 100 || a.res.StatusCode > 999) { // by HTTP/2
+		a.close()
+		a.res, a.err = nil, errStatus
 	}
 	switch {
 	case a.err == nil:
@@ -355,12 +360,7 @@ func (a *attempt) begin(try time.Duration) {
 // roundTripWithin is roundTrip for transports that take no hints. Where the transport bounds
 // connections, the time runs once the attempt has one.
 func (a *attempt) roundTripWithin(ctx context.Context, e *exchange, try time.Duration) {
-	if e.r.ProtoAtLeast(1, 1) {
-		ctx = httptrace.WithClientTrace(ctx, e.news.Trace())
-	}
-	if try > 0 {
-		ctx, a.cancel = context.WithCancelCause(ctx)
-	}
+	ctx, a.cancel = e.news.Trace(ctx)
 	if e.h.queues {
 		ctx = &turnContext{ctx, a, try}
 	} else {

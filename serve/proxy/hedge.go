@@ -25,7 +25,6 @@ func (e *exchange) first(c choice) *attempt {
 	}
 	e.beside = true
 	e.news.Stop() // two at a time could not tell whose they are
-	e.news.Trace()
 	p := &pair{e: e, outcomes: make(chan raced, 2)}
 	p.start(0, c)
 	timer := time.NewTimer(e.h.o.Hedge)
