@@ -122,12 +122,15 @@ func (r Rule) Negligible(c Comparison) bool {
 	return r.Threshold > 0 && r.Floor <= r.Threshold && c.Equivalence.Bounded() && c.Equivalence.Within(r.Threshold)
 }
 
-// needs is the number of further blocks N = ⌈n·(h/h*)²⌉ − n, where h is the
-// half-width of an interval and h* the one that would decide if the effect
-// stayed as it is: |θ| to exclude 0, threshold − |θ| to lie inside it. The floor
-// is taken to shrink as the intervals do. The cheaper of the two counts.
+// needs is the number of further blocks N = ⌈n·(h/h*)²⌉ − n, where h is how far an
+// interval reaches from the effect, and h* how far it may if the effect stays as it
+// is: |θ| towards 0 to exclude it, threshold − |θ| away from 0 to lie inside it. The
+// floor is taken to shrink as the intervals do. The cheaper of the two counts.
 func (r Rule) needs(c Comparison, d []float64) int {
-	n, half, narrow := c.N, c.Interval.Width()/2, c.Equivalence.Width()/2
+	n, half, narrow := c.N, c.Effect-c.Interval.Lo, c.Equivalence.Hi-c.Effect
+	if c.Effect < 0 {
+		half, narrow = c.Interval.Hi-c.Effect, c.Effect-c.Equivalence.Lo
+	}
 	if least := BlocksForFamily(1, r.Alpha); !c.Interval.Bounded() { // an anytime one takes more blocks than least
 		if n < 2 {
 			return max(1, least-n)

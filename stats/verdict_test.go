@@ -106,6 +106,27 @@ func TestCompareNeeds(t *testing.T) {
 	}
 }
 
+// TestLopsidedNeeds holds that an interval which holds 0 at the end of its longer arm asks for as
+// many blocks as bring that arm in, and not for one.
+func TestLopsidedNeeds(t *testing.T) {
+	d := []float64{0.021, 0.020, 0.019, 0.022, 0.020, -0.06, -0.04, 0.021}
+	for _, sign := range []float64{1, -1} {
+		signed := make([]float64, len(d))
+		for i, v := range d {
+			signed[i] = sign * v
+		}
+		c := stats.Compare(signed, stats.Rule{Alpha: 0.05})
+		arm := c.Effect - c.Interval.Lo
+		if sign < 0 {
+			arm = c.Interval.Hi - c.Effect
+		}
+		want := int(math.Ceil(8*(arm/c.Effect)*(arm/c.Effect))) - 8
+		if c.Verdict != stats.Inconclusive || c.Needs != want || want < 2 {
+			t.Errorf("%v: %s, %d more blocks, want %d (effect %v, interval %v)", signed, c.Verdict, c.Needs, want, c.Effect, c.Interval)
+		}
+	}
+}
+
 func TestCompareWarnings(t *testing.T) {
 	d := append(around(0, 0.3, 12), math.NaN(), math.Inf(1))
 	c := stats.Compare(d, stats.Rule{Alpha: 0.01, Threshold: 0.01, Cap: 14})

@@ -57,8 +57,7 @@ func (an *analyser) boundPair(r *CheckResult, w *Workload, m *Metric) {
 		e.Value, e.Interval = 1+e.Value, stats.Interval{Lo: 1 + e.Interval.Lo, Hi: 1 + e.Interval.Hi}
 		r.hold(e, fmt.Sprintf("%s of %s is %s that of %s (%s %s)", parenthesised(m.Metric), k.Arm, Times(e.Value), r.Against, e.Called(), SpanTimes(e.Interval)))
 		if r.Holds.Verdict == Inconclusive {
-			onScale := w.estimate(c.Paired)
-			r.Holds.Needs = onScale.Needs(0, math.Abs(onScale.Value-math.Log(*k.BoundRatio)))
+			r.Holds.Needs = w.estimate(c.Paired).Needs(math.Log(*k.BoundRatio), 0)
 		}
 	}
 }
@@ -72,7 +71,7 @@ func (r *CheckResult) hold(e Estimate, measured string) {
 	r.Measured, r.Holds = &e, judgeBound(r.Check.Op, e, *limit)
 	r.Holds.Reason = fmt.Sprintf("%s, bound %s %s", measured, r.Check.Op, shown(*limit))
 	if r.Holds.Verdict == Inconclusive {
-		r.Holds.Needs = e.Needs(0, math.Abs(e.Value-*limit))
+		r.Holds.Needs = e.Needs(*limit, 0)
 	}
 }
 

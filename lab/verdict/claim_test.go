@@ -10,7 +10,6 @@ import (
 	"github.com/tarehq/tare/lab/record"
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
-	"github.com/tarehq/tare/stats"
 )
 
 // judge analyses a run with one claim of these checks.
@@ -474,23 +473,22 @@ func TestVoidedTimesLeaveAClaimOpen(t *testing.T) {
 	}
 }
 
-// TestBoundsNeed tells how many more blocks bring the interval to the bound, as wide
-// as the estimate is away from it: n·(h/h*)² − n.
+// TestBoundsNeed holds how many more blocks bring the interval's end to the bound, h away from
+// the estimate where the bound is h* away: n·(h/h*)² − n.
 func TestBoundsNeed(t *testing.T) {
 	u := base()
 	u.noise, u.drift, u.study.Twin = 0.05, 0, false
-	more := func(n int, i stats.Interval, goal float64) int {
-		h := i.Width() / 2
-		return int(math.Ceil(float64(n)*(h/goal)*(h/goal))) - n
+	more := func(n int, lo, value, limit float64) int { // both estimates are above the bound
+		h := (value - lo) / (value - limit)
+		return int(math.Ceil(float64(n)*h*h)) - n
 	}
 	level := judge(t, u, nil, study.Check{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "three", Op: "<=", Bound: ptr(30_200)}).Checks[0]
-	if want := more(8, level.Measured.Interval, math.Abs(level.Measured.Value-30_200)); level.Holds.Verdict != verdict.Inconclusive || level.Holds.Needs != want || want < 1 {
+	if want := more(8, level.Measured.Interval.Lo, level.Measured.Value, 30_200); level.Holds.Verdict != verdict.Inconclusive || level.Holds.Needs != want || want < 1 {
 		t.Errorf("a level: got %+v of %+v, want inconclusive and %d more blocks", level.Holds, level.Measured, want)
 	}
 	ratio := judge(t, u, nil, study.Check{Kind: study.Bound, Metric: "cpu_per_request", Workload: "half", Arm: "three", Against: "none", Op: "<=", BoundRatio: ptr(1.01)}).Checks[0]
 	m := ratio.Measured
-	logs := stats.Interval{Lo: math.Log(m.Interval.Lo), Hi: math.Log(m.Interval.Hi)}
-	if want := more(8, logs, math.Abs(math.Log(m.Value)-math.Log(1.01))); ratio.Holds.Verdict != verdict.Inconclusive || ratio.Holds.Needs != want || want < 1 {
+	if want := more(8, math.Log(m.Interval.Lo), math.Log(m.Value), math.Log(1.01)); ratio.Holds.Verdict != verdict.Inconclusive || ratio.Holds.Needs != want || want < 1 {
 		t.Errorf("a ratio: got %+v of %+v, want inconclusive and %d more blocks", ratio.Holds, m, want)
 	}
 }

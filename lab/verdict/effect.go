@@ -165,10 +165,11 @@ func sized(published float64, e Estimate, sizes Sizes, said string) Finding {
 	case off.Within(near) && told && sizes.Floor <= apart:
 		return Finding{Verdict: Confirmed, Reason: said}
 	}
-	by := math.Abs(e.Value - published)
-	blocks := max(e.Needs(0, by-near), e.Needs(sizes.Floor, by)) // the floor shrinks as the interval does
+	by, edge := math.Abs(e.Value-published), published+math.Copysign(near, e.Value-published)
+	blocks := max(e.Needs(edge, 0), e.Needs(published, sizes.Floor)) // the floor shrinks as the interval does
 	if by < near {
-		blocks = max(e.Needs(0, min(near-by, apart)), e.Needs(max(0, sizes.Floor-e.Interval.Width()/2), apart))
+		none := e.Value - math.Copysign(apart, e.Value)
+		blocks = max(e.Needs(edge, 0), e.Needs(2*published-edge, 0), e.Needs(none, max(0, sizes.Floor-e.Interval.Width()/2)))
 	}
 	return Finding{Verdict: Inconclusive, Reason: said + ", which does not settle it", Needs: blocks, off: by >= near}
 }

@@ -18,7 +18,8 @@ type Estimate struct {
 
 	n     int     // values that it was made from
 	after int     // likewise; more than n where it takes so many to bound the interval
-	half  float64 // half the interval's width then; +Inf = not known
+	below float64 // from the interval's lower end to the value then; +Inf = not known
+	above float64 // likewise, to the upper end
 }
 
 // MarshalJSON leaves out an end of the interval that is not bounded.
@@ -62,11 +63,12 @@ func Centre(d []float64, alpha float64, anytime bool) Estimate {
 	} else {
 		e.Interval = stats.SignedRankInterval(d, alpha)
 	}
-	e.half = e.Interval.Width() / 2
+	e.below, e.above = e.Value-e.Interval.Lo, e.Interval.Hi-e.Value
 	if !e.Interval.Bounded() {
-		e.after = max(e.n, stats.BlocksForFamily(1, alpha))
+		e.after, e.below, e.above = max(e.n, stats.BlocksForFamily(1, alpha)), math.Inf(1), math.Inf(1)
 		if e.n > 1 {
-			e.half = stats.HalfWidthAfter(e.after, d, alpha)
+			e.below = stats.HalfWidthAfter(e.after, d, alpha)
+			e.above = e.below
 		}
 	}
 	return e
@@ -75,11 +77,15 @@ func Centre(d []float64, alpha float64, anytime bool) Estimate {
 // N is the number of values that a centre was made from.
 func (e Estimate) N() int { return e.n }
 
-// Needs is about how many more blocks would bring the half-width of a centre's interval, and
-// extra, down to goal: as many as bound it, at least. It is 0 where no number would, and at
-// most 1,000,000.
-func (e Estimate) Needs(extra, goal float64) int {
-	least, h := e.after-e.n, e.half+extra
+// Needs is about how many more blocks would keep a centre's interval, and extra beside it, from
+// reaching limit: as many as bound it, at least. It is 0 where no number would, and at most 1,000,000.
+func (e Estimate) Needs(limit, extra float64) int {
+	goal, h := limit-e.Value, e.above
+	if goal < 0 {
+		goal, h = -goal, e.below // an interval need not lie evenly around its centre
+	}
+	least := e.after - e.n
+	h += extra
 	if !(goal > 0) || math.IsInf(h, 0) {
 		return least
 	}

@@ -3,6 +3,7 @@ package estimate_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -29,8 +30,24 @@ func TestNeeds(t *testing.T) {
 		{"bounded: four times as many halve it", []float64{9, 11, 9, 11, 9, 11, 9, 11}, 0.05, 0.5, 24, 24},
 	} {
 		e := estimate.Centre(tc.d, tc.alpha, false)
-		if got := e.Needs(0, tc.goal); got < tc.least || got > tc.max {
+		if got := e.Needs(e.Value+tc.goal, 0); got < tc.least || got > tc.max {
 			t.Errorf("%s: %d more, want %d to %d (%+v)", tc.name, got, tc.least, tc.max, e)
+		}
+	}
+}
+
+// TestNeedsOfLopsidedInterval holds that an interval which reaches much farther to one side wants
+// blocks by the side of the limit that it has to clear, and more than one where it covers that.
+func TestNeedsOfLopsidedInterval(t *testing.T) {
+	e := estimate.Centre([]float64{8, 9, 9, 10, 10, 11, 40, 60}, 0.05, false)
+	below, above := e.Value-e.Interval.Lo, e.Interval.Hi-e.Value
+	if above < 4*below {
+		t.Fatalf("%v around %v is not lopsided enough for this test", e.Interval, e.Value)
+	}
+	for _, limit := range []float64{e.Value + above/1.5, e.Value - below/1.5} {
+		want := int(math.Ceil(8*1.5*1.5)) - 8
+		if got := e.Needs(limit, 0); math.Abs(float64(got-want)) > 1 {
+			t.Errorf("limit %v, interval %v around %v: %d more, want about %d", limit, e.Interval, e.Value, got, want)
 		}
 	}
 }

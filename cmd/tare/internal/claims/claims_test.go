@@ -28,7 +28,9 @@ func TestClaimFigures(t *testing.T) {
 	compared.Effect.Effect, compared.Effect.Interval = 0, stats.Interval{}
 	compared.Difference = verdict.Estimate{Value: 3100, Interval: stats.Interval{Lo: -1000, Hi: 8000}, Level: 0.99}
 	level := &verdict.Estimate{Value: 1200, Interval: stats.Interval{Lo: 1000, Hi: 1400}, Level: 0.9833}
-	none := verdict.Finding{Verdict: verdict.Contradicted}
+	none, some := verdict.Finding{Verdict: verdict.Contradicted}, verdict.Finding{Verdict: verdict.Confirmed}
+	skewed := new(*compared)
+	skewed.Effect.Effect, skewed.Effect.Interval, skewed.Effect.Equivalence = 0.1, stats.Interval{Lo: 0.05, Hi: 0.2}, stats.Interval{Lo: 0.06, Hi: 0.18}
 	withheld := &verdict.Comparison{Metric: p95, Withheld: "other rates"}
 	f := func(v float64) *float64 { return &v }
 	on := func(k study.Check) study.Check { k.Metric = p95.Name; return k }
@@ -42,6 +44,7 @@ func TestClaimFigures(t *testing.T) {
 		{"ratio", verdict.CheckResult{Check: on(study.Check{PublishedRatio: f(.69)}), Comparison: compared}, "-31.0 %", "0.0 %", "99 % interval 0.0 to 0.0 %"},
 		{"direction", verdict.CheckResult{Check: on(study.Check{Direction: "less"}), Comparison: compared}, "less", "+3.10 µs", "99 % interval -1.00 µs to +8.00 µs"},
 		{"no effect", verdict.CheckResult{Check: on(study.Check{Direction: "less"}), Comparison: compared, Direction: none}, "less", "+3.10 µs", "0.0 %, 98 % interval 0.0 to 0.0 %"},
+		{"decided as a share alone", verdict.CheckResult{Check: on(study.Check{Direction: "more"}), Comparison: skewed, Direction: some}, "more", "+3.10 µs", "+10.5 %, 99 % interval +5.1 to +22.1 %"},
 		{"bound", verdict.CheckResult{Check: on(study.Check{Kind: study.Bound, Op: ">=", Bound: f(18700)}), Measured: level}, ">= 18.7 µs", "1.20 µs", "98.33 % interval 1.00 µs to 1.40 µs"},
 		{"bound of a ratio", verdict.CheckResult{Check: on(study.Check{Kind: study.Bound, Op: "<=", BoundRatio: f(.6)}), Measured: &verdict.Estimate{Value: .55, Interval: stats.Interval{Lo: .5, Hi: .58}, Level: .95, Anytime: true}}, "<= 0.600 ×", "0.550 ×", "95 % anytime interval 0.500 to 0.580"},
 		{"interaction", verdict.CheckResult{Check: on(study.Check{Kind: study.Interaction, Direction: "more"}), Measured: level}, "more", "+1.20 µs", "98.33 % interval +1.00 µs to +1.40 µs"},

@@ -71,7 +71,8 @@ func measuredFigure(r *verdict.CheckResult) (value, interval string) {
 		switch {
 		case relative && r.Check.PublishedRatio != nil:
 			return unit.Change(change.Value), by.Text(c)
-		case relative && by.Level != change.Level: // no effect was found, as a share
+		case relative && (by.Level != change.Level || r.Direction.Verdict.Settled() && c.Difference.Interval.Contains(0)):
+			// What decided is a share: no effect was found, or one that its unit does not show.
 			return verdict.ShowSigned(m, c.Difference.Value), unit.Change(change.Value) + ", " + by.Text(c)
 		case relative:
 			return verdict.ShowSigned(m, c.Difference.Value), change.Called() + " " + verdict.SpanSigned(m, c.Difference.Interval)
