@@ -334,6 +334,57 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
+// TestTooLong has handlers write more than their Content-Length said: they are told, and clients do not get
+// it.
+func TestTooLong(t *testing.T) {
+	s := httptest.NewServer(middleware(t, compress.Options{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		io.WriteString(w, text)
+		if n, err := io.WriteString(w, "more"); n != 0 || !errors.Is(err, http.ErrContentLength) {
+			t.Errorf("more than was said: %d bytes written, %v", n, err)
+		}
+	})))
+	defer s.Close()
+	for _, encoding := range []string{"", "gzip", "br", "zstd"} {
+		resp := ask(t, s, "GET", "Accept-Encoding: "+encoding)
+		if got, err := unpack(resp.Header.Get("Content-Encoding"), resp.Body); got != text || err != nil {
+			t.Errorf("Accept-Encoding %q: %d bytes, %v, want %d", encoding, len(got), err, len(text))
+		}
+		resp.Body.Close()
+	}
+}
+
+// TestLateFields has handlers change the header once they have written: that counts for trailers alone,
+// as it does without the middleware, though the header has not gone yet.
+func TestLateFields(t *testing.T) {
+	for _, body := range []string{"", "small", text} {
+		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			w.Header().Set("X-Early", "1")
+			w.Header().Set("Trailer", "x-said")
+			io.WriteString(w, body)
+			w.Header().Del("X-Early")
+			w.Header().Set("X-Late", "1")
+			w.Header().Set("X-Said", "1")
+			w.Header().Set(http.TrailerPrefix+"X-Unsaid", "1")
+		})
+		for _, mw := range []func(http.Handler) http.Handler{middleware(t, compress.Options{}), func(h http.Handler) http.Handler { return h }} {
+			s := httptest.NewServer(mw(h))
+			resp := ask(t, s, "GET", "Accept-Encoding: gzip")
+			got, err := unpack(resp.Header.Get("Content-Encoding"), resp.Body)
+			if got != body || err != nil || resp.Header.Get("X-Early") != "1" || resp.Header.Get("X-Late") != "" || resp.Header.Get("X-Said") != "" {
+				t.Errorf("%d bytes: %d bytes came, %v, with the header %v", len(body), len(got), err, resp.Header)
+			}
+			if resp.Trailer.Get("X-Said") != "1" || resp.Trailer.Get("X-Unsaid") != "1" {
+				t.Errorf("%d bytes: the trailer is %v", len(body), resp.Trailer)
+			}
+			resp.Body.Close()
+			s.Close()
+		}
+	}
+}
+
 // TestUpgrade leaves requests for another protocol to the handler.
 func TestUpgrade(t *testing.T) {
 	h := middleware(t, compress.Options{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

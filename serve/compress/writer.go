@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,6 +28,8 @@ type writer struct {
 	status  int32 // 0: the handler has not said
 	decided bool
 	closed  bool
+	waits   atomic.Bool // the status is said, and the header waits for the decision
+	said    http.Header // what it was then; nil: nobody has looked since
 }
 
 // packed is what is needed to compress an answer, and half of the memory.
@@ -33,11 +37,15 @@ type packed struct {
 	encoding Encoding // that the client prefers
 	held     []byte   // before the decision
 	enc      *pooled  // nil: as it is
-	due      int64    // bytes that Content-Length promised and that are not written yet
+	bound    bool     // Content-Length says how long the answer is
+	due      int64    // bytes of that which are not written yet
 }
 
 // write has b encoded.
 func (k *packed) write(b []byte) (int, error) {
+	if k.bound && int64(len(b)) > k.due {
+		return 0, http.ErrContentLength // as the server has it
+	}
 	k.due -= int64(len(b))
 	return k.enc.Write(b)
 }
@@ -87,7 +95,8 @@ func (w *writer) writeHeader(status int) {
 		return
 	}
 	w.status = int32(status)
-	if h := w.Header(); w.known(h) || !bodyAllowed(status) {
+	w.waits.Store(true)
+	if h := w.ResponseWriter.Header(); w.known(h) || !bodyAllowed(status) {
 		w.decide(h, nil, false)
 	}
 }
@@ -116,7 +125,7 @@ func (w *writer) write(p []byte) (int, error) {
 		w.writeHeader(http.StatusOK)
 	}
 	if !w.decided {
-		if k := w.packed; k != nil && len(k.held)+len(p) < w.c.o.Smallest && !w.known(w.Header()) {
+		if k := w.packed; k != nil && len(k.held)+len(p) < w.c.o.Smallest && !w.known(w.ResponseWriter.Header()) {
 			k.held = append(k.held, p...)
 			return len(p), nil
 		}
@@ -152,7 +161,7 @@ func (w *writer) ReadFrom(src io.Reader) (int64, error) {
 func (w *writer) plain() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.decided && !w.closed && w.status == 0 && w.known(w.Header()) {
+	if !w.decided && !w.closed && w.status == 0 && w.known(w.ResponseWriter.Header()) {
 		w.writeHeader(http.StatusOK)
 	}
 	return w.decided && !w.closed && w.encoder() == nil
@@ -160,7 +169,7 @@ func (w *writer) plain() bool {
 
 // begin decides, and writes what was held back. next is what follows that.
 func (w *writer) begin(next []byte, enough bool) error {
-	w.decide(w.Header(), next, enough)
+	w.decide(w.ResponseWriter.Header(), next, enough)
 	if w.packed == nil || len(w.packed.held) == 0 {
 		return nil
 	}
@@ -174,6 +183,7 @@ func (w *writer) begin(next []byte, enough bool) error {
 // Options.Smallest bytes, or goes on for an unknown time.
 func (w *writer) decide(h http.Header, next []byte, enough bool) {
 	w.decided = true
+	late := w.rewind(h)
 	if w.status == http.StatusNotModified {
 		addVary(h)
 		w.weakenAsAsked()
@@ -184,6 +194,37 @@ func (w *writer) decide(h http.Header, next []byte, enough bool) {
 		}
 	}
 	w.ResponseWriter.WriteHeader(int(w.status))
+	for name, values := range late {
+		if strings.HasPrefix(name, http.TrailerPrefix) || hasToken(h["Trailer"], name) {
+			h[name] = values
+		}
+	}
+}
+
+// Header returns the answer's header. As with the server's writer, what changes it behind the status is
+// for trailers, or comes too late. A handler that kept the header from before is not noticed.
+func (w *writer) Header() http.Header {
+	h := w.ResponseWriter.Header()
+	if w.waits.Load() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.said == nil && !w.decided {
+			w.said = h.Clone()
+		}
+	}
+	return h
+}
+
+// rewind makes the header what it was when the status was said, and returns what it has become since.
+func (w *writer) rewind(h http.Header) (late http.Header) {
+	w.waits.Store(false)
+	if w.said == nil {
+		return nil
+	}
+	late = maps.Clone(h)
+	clear(h)
+	maps.Copy(h, w.said)
+	return late
 }
 
 // severalParts is the type of a 206 of several ranges, which hides that of the whole.
@@ -195,7 +236,7 @@ func (w *writer) worth(h http.Header, enough bool) bool {
 	if length := h["Content-Length"]; len(length) > 0 {
 		if n, err := strconv.ParseInt(length[0], 10, 64); err == nil {
 			enough = n >= int64(w.c.o.Smallest)
-			w.packed.due = n
+			w.packed.bound, w.packed.due = true, n
 		}
 	}
 	return enough && bodyAllowed(int(w.status)) && w.status != http.StatusPartialContent && h["Content-Range"] == nil
@@ -250,7 +291,7 @@ func (w *writer) changeable(h http.Header) bool {
 // answer by this writer then: the header must not say yet that it is compressed.
 func (w *writer) compress(mediaType string) {
 	e := w.packed.encoding
-	level, h := w.c.o.Level(e, mediaType), w.Header()
+	level, h := w.c.o.Level(e, mediaType), w.ResponseWriter.Header()
 	h["Content-Encoding"] = kinds[e].field[:1:1]
 	delete(h, "Content-Length")
 	delete(h, "Accept-Ranges")
@@ -258,7 +299,7 @@ func (w *writer) compress(mediaType string) {
 		h.Set("Etag", "W/"+tag)
 	}
 	if w.r.Method == http.MethodHead {
-		w.packed.enc, w.packed.due = &pooled{encoder: nobody{}}, 0
+		w.packed.enc, w.packed.bound, w.packed.due = &pooled{encoder: nobody{}}, false, 0
 		return
 	}
 	w.packed.enc = take(e, level, w.ResponseWriter)
@@ -267,7 +308,7 @@ func (w *writer) compress(mediaType string) {
 // weakenAsAsked makes the ETag of a 304 weak if the client asked with it as a weak one: it
 // has the compressed answer.
 func (w *writer) weakenAsAsked() {
-	h := w.Header()
+	h := w.ResponseWriter.Header()
 	tag := h.Get("Etag")
 	if strings.HasPrefix(tag, `"`) && strings.Contains(strings.Join(w.r.Header["If-None-Match"], ","), "W/"+tag) {
 		h.Set("Etag", "W/"+tag)
@@ -344,7 +385,7 @@ func (w *writer) close() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer w.drop() // also if the server's writer panics
-	h := w.Header()
+	h := w.ResponseWriter.Header()
 	switch {
 	case w.status == 0 && w.r.Method == http.MethodHead && w.known(h):
 		w.writeHeader(http.StatusOK)
