@@ -263,7 +263,7 @@ func TestDrillDown(t *testing.T) {
 		}
 	}
 	p.showDashboard(t)
-	if runtime := p.query(t, `count by (service_name) (go_sched_latencies_seconds_count)`); len(runtime) != len(shops) {
+	if runtime := p.query(t, `count by (service_name) (go_sched_latencies_seconds_bucket{le="+Inf"})`); len(runtime) != len(shops) {
 		t.Errorf("the runtime's metrics are of %v, want them of all %d services", runtime, len(shops))
 	}
 }

@@ -1,4 +1,4 @@
-// Package outcome says with which status a request is logged, counted and traced.
+// Package outcome says with which status and length a request is logged, counted and traced.
 package outcome
 
 import (
@@ -13,6 +13,7 @@ const clientGone = 499
 // Recorder knows what was sent. That of a chain is one.
 type Recorder interface {
 	Status() int // 0: nothing
+	Bytes() int64
 	Hijacked() bool
 }
 
@@ -31,4 +32,13 @@ func Status(r *http.Request, rec Recorder, panicked bool) int {
 		return http.StatusInternalServerError
 	}
 	return http.StatusOK
+}
+
+// Bytes returns how long the body was that the client got. To HEAD none is sent, whatever the handler
+// wrote.
+func Bytes(r *http.Request, rec Recorder) int64 {
+	if r.Method == http.MethodHead {
+		return 0
+	}
+	return rec.Bytes()
 }

@@ -15,6 +15,15 @@ type recorder struct {
 
 func (r recorder) Status() int    { return r.status }
 func (r recorder) Hijacked() bool { return r.hijacked }
+func (r recorder) Bytes() int64   { return 7 }
+
+func TestBytes(t *testing.T) {
+	for method, want := range map[string]int64{"GET": 7, "HEAD": 0, "POST": 7} {
+		if got := outcome.Bytes(httptest.NewRequest(method, "/", nil), recorder{}); got != want {
+			t.Errorf("%s: %d bytes, want %d", method, got, want)
+		}
+	}
+}
 
 func TestStatus(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -182,7 +182,7 @@ func (l *Log) note(r *http.Request, rec *chain.Recorder, begun time.Time, panick
 	e := l.scratch.Get().(*entry)
 	line := &e.line // which is empty
 	line.Time, line.Took = begun, time.Since(begun)
-	line.Status, line.Bytes, line.Hijacked, line.Panicked = outcome.Status(r, rec, panicked), rec.Bytes(), rec.Hijacked(), panicked
+	line.Status, line.Bytes, line.Hijacked, line.Panicked = outcome.Status(r, rec, panicked), outcome.Bytes(r, rec), rec.Hijacked(), panicked
 	line.fill(r)
 	if !l.o.Query {
 		line.Referer, _, _ = strings.Cut(line.Referer, "?")

@@ -100,6 +100,11 @@ func TestLine(t *testing.T) {
 	if got := logged(t, accesslog.Options{}, request(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})); !strings.Contains(got, `"status":200,"bytes":0`) {
 		t.Errorf("of nothing written: %s", got)
 	}
+	head := request()
+	head.Method = "HEAD"
+	if got := logged(t, accesslog.Options{}, head, teapot); !strings.Contains(got, `"status":418,"bytes":0`) {
+		t.Errorf("of HEAD, to which no body is sent: %s", got)
+	}
 	keep := func(_ *http.Request, l *accesslog.Line) bool { return l.Status >= 500 }
 	if got := logged(t, accesslog.Options{Keep: keep}, request(), teapot); got != "" {
 		t.Errorf("not kept, and logged: %s", got)

@@ -17,7 +17,8 @@
 //
 // With Options.Trace a bucket keeps the trace of the last request that it counted, as an
 // exemplar: it leads from a slow bucket to a span and a log line. Only the format
-// OpenMetrics has exemplars, which Prometheus asks for by itself.
+// OpenMetrics has exemplars, which Prometheus asks for by itself. There the runtime's histograms have
+// no _count, as Go knows no sum of them: their bucket of le="+Inf" says the same.
 //
 // A client cannot make a series. The route is the pattern that the router matched, never
 // the path. It is empty if nothing matched. Methods that RFC 9110 and RFC 5789 do not
@@ -261,7 +262,7 @@ func (m *Metrics) countRouted(r *http.Request, rec *chain.Recorder, done bool) {
 func (m *Metrics) count(route string, r *http.Request, rec *chain.Recorder, done bool) {
 	took := time.Since(rec.Begun())
 	s := m.find(route, answer{methodOf(r.Method), uint16(outcome.Status(r, rec, !done))})
-	bucket := s.add(m.bounds, took, rec.Bytes())
+	bucket := s.add(m.bounds, took, outcome.Bytes(r, rec))
 	if m.o.Trace != nil {
 		s.remember(bucket, m.o.Trace(r), took)
 	}

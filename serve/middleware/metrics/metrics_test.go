@@ -116,7 +116,7 @@ func TestSeries(t *testing.T) {
 			m := open(t, metrics.Options{Buckets: []float64{1e-9, 60}})
 			h := wrap(m)
 			for _, c := range []struct{ method, path string }{
-				{"GET", "/orders/7"}, {"GET", "/orders/8"}, {"POST", "/orders"}, {"GET", "/any"}, {"HEAD", "/any"},
+				{"GET", "/orders/7"}, {"GET", "/orders/8"}, {"POST", "/orders"}, {"GET", "/any"}, {"HEAD", "/any"}, {"HEAD", "/orders/7"},
 				{"GET", "/panics"}, {"GET", "/late"}, {"GET", "/hijacks"}, {"GET", "/nothing"}, {"GET", "/nothing/" + name},
 			} {
 				func() {
@@ -131,7 +131,7 @@ func TestSeries(t *testing.T) {
 				route  string
 				n      float64
 			}{
-				{"GET", 200, "/orders/{id}", 2}, {"POST", 201, "/orders", 1}, {"GET", 200, "/any", 1}, {"HEAD", 200, "/any", 1},
+				{"GET", 200, "/orders/{id}", 2}, {"POST", 201, "/orders", 1}, {"GET", 200, "/any", 1}, {"HEAD", 200, "/any", 1}, {"HEAD", 200, "/orders/{id}", 1},
 				{"GET", 500, "/panics", 1}, {"GET", 200, "/late", 1}, {"GET", 101, "/hijacks", 1}, {"GET", 404, "", 2},
 			} {
 				if got := counted(found, want.method, want.status, want.route); got != want.n {
@@ -142,7 +142,9 @@ func TestSeries(t *testing.T) {
 			const duration = "http_server_request_duration_seconds"
 			for sample, want := range map[string]float64{
 				duration + "_bucket" + labels + `,le="1e-09"}`: 0, duration + "_bucket" + labels + `,le="60"}`: 2, duration + "_bucket" + labels + `,le="+Inf"}`: 2,
-				"http_server_response_body_bytes_total" + labels + "}": 16, "http_server_active_requests": 0,
+				"http_server_response_body_bytes_total" + labels + "}":                                                                        16,
+				`http_server_response_body_bytes_total{http_request_method="HEAD",http_response_status_code="200",http_route="/orders/{id}"}`: 0,
+				"http_server_active_requests": 0,
 			} {
 				if got, ok := found[sample]; got != want || !ok {
 					t.Errorf("%s is %v (there: %t), want %v", sample, got, ok, want)
