@@ -30,11 +30,14 @@ func ByAddress() Key {
 	}}
 }
 
-// ByHeader counts by a field, such as an API key. Clients can make up any number of
-// values: behind authentication only.
+// ByHeader counts by a field, such as an API key, or Host, which servers keep elsewhere. Clients can
+// make up any number of values: behind authentication only.
 func ByHeader(name string) Key {
 	name = http.CanonicalHeaderKey(name)
 	return ByString(func(r *http.Request) string {
+		if name == "Host" {
+			return r.Host
+		}
 		if v := r.Header[name]; len(v) > 0 {
 			return v[0]
 		}

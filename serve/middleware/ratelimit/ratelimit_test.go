@@ -175,6 +175,7 @@ func TestKeys(t *testing.T) {
 	request := func(addr, key, path string) *http.Request {
 		r := from(addr)
 		r.Header.Set("X-Key", key)
+		r.Host = key + ".example"
 		r.Pattern = path
 		return r
 	}
@@ -192,6 +193,7 @@ func TestKeys(t *testing.T) {
 		"sockets":                {ratelimit.ByAddress(), from("@"), from(""), true},
 		"headers":                {ratelimit.ByHeader("x-key"), a, b, false},
 		"without headers":        {ratelimit.ByHeader("other"), a, b, true},
+		"hosts":                  {ratelimit.ByHeader("host"), a, b, false},
 		"routes":                 {ratelimit.ByRoute(), a, b, false},
 		"method":                 {ratelimit.ByString(func(r *http.Request) string { return r.Method }), a, b, true},
 		"both, one differs":      {ratelimit.Both(ratelimit.ByRoute(), ratelimit.ByString(func(r *http.Request) string { return r.Method })), a, b, false},
