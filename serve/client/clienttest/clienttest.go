@@ -113,7 +113,8 @@ func findCaller() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
 	for {
 		f, more := frames.Next()
-		if !strings.HasPrefix(f.Function, "net/http.") && !strings.Contains(f.Function, "/serve/client.") && f.Function != "" {
+		own := (strings.Contains(f.Function, "/serve/client") || strings.Contains(f.Function, "/serve/tracing.")) && !strings.HasSuffix(f.File, "_test.go")
+		if !strings.HasPrefix(f.Function, "net/http.") && !own && f.Function != "" {
 			return fmt.Sprintf("%s:%d", f.File, f.Line)
 		}
 		if !more {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tarehq/tare/serve/client"
+	"github.com/tarehq/tare/serve/client/breaker"
 	"github.com/tarehq/tare/serve/client/clienttest"
 )
 
@@ -45,7 +46,11 @@ func TestCheckBodies(t *testing.T) {
 	} {
 		rec := new(recorder)
 		tr := http.DefaultTransport.(*http.Transport).Clone()
-		retrying, err := client.New(client.Options{Next: clienttest.CheckBodies(rec, tr)})
+		guarded, err := breaker.NewTransport(breaker.Options{}, clienttest.CheckBodies(rec, tr))
+		if err != nil {
+			t.Fatal(err)
+		}
+		retrying, err := client.New(client.Options{Next: guarded})
 		if err != nil {
 			t.Fatal(err)
 		}
