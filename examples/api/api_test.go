@@ -172,6 +172,7 @@ func TestService(t *testing.T) {
 	want(401, "GET", "/orders", "", "Authorization", "")
 	want(401, "GET", "/orders", "", "Authorization", "Bearer "+tokenOf("ann", "invoices"))
 	want(400, "POST", "/orders", `{"items": []}`)
+	want(400, "POST", "/orders", oneOrder+oneOrder)
 	want(400, "POST", "/orders", `{"items": [{"sku": "apple", "count": 3, "price": 0}]}`)
 	want(413, "POST", "/orders", strings.Repeat(" ", 2<<20), "Expect", "100-continue")
 	want(404, "GET", "/nothing", "")

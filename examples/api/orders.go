@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -176,6 +177,10 @@ func (o *orders) servePlace(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		http.Error(w, "the body is not an order: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	if _, err := body.Token(); err != io.EOF {
+		http.Error(w, "the body has more than an order", http.StatusBadRequest)
 		return
 	}
 	for _, one := range asked.Items {
