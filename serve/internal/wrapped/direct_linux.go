@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/tarehq/tare/serve/internal/sys"
@@ -16,6 +17,7 @@ type direct struct {
 	*net.TCPConn
 	raw     syscall.RawConn
 	in, out transfer
+	torn    atomic.Pointer[error] // of a write
 }
 
 // transfer is one way of a connection.
@@ -63,10 +65,16 @@ func (d *direct) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Write writes nothing more after an error. A record of TLS is cut off or missing then, and the
+// alert that ends a connection would be read as the rest of it: "bad record MAC".
 func (d *direct) Write(p []byte) (int, error) {
+	if torn := d.torn.Load(); torn != nil {
+		return 0, *torn
+	}
 	n, err := d.out.move(p, d.raw.Write)
 	if err != nil {
 		err = d.failure("write", err)
+		d.torn.Store(&err)
 	}
 	return n, err
 }

@@ -2,9 +2,11 @@ package wrapped_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -31,6 +33,22 @@ func pair(t *testing.T) (near, far *net.TCPConn) {
 	}
 	t.Cleanup(func() { other.Close() })
 	return nc.(*net.TCPConn), other.(*net.TCPConn)
+}
+
+// TestDirectTorn writes on after a write was cut short: TLS is spoken on it, whose stream ends there.
+func TestDirectTorn(t *testing.T) {
+	near, far := pair(t)
+	nc := wrapped.Direct(near)
+	nc.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
+	written, cut := nc.Write(make([]byte, 64<<20))
+	nc.SetWriteDeadline(time.Time{})
+	go func() {
+		far.SetReadDeadline(time.Now().Add(200 * time.Millisecond)) // whatever becomes of the write
+		io.Copy(io.Discard, far)
+	}()
+	if n, err := nc.Write([]byte("on")); n != 0 || err != cut || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("after a write of %d bytes, %v, the next took %d, %v, want 0 and the same error", written, cut, n, err)
+	}
 }
 
 // TestDirect has a connection do what TCP's own does, errors and their words included.
