@@ -169,8 +169,8 @@ func (b *body) readChunked(p []byte) (n int, err error) {
 	for {
 		m := copy(p[n:], b.rest)
 		b.rest = b.rest[m:]
-		if n += m; n == len(p) {
-			return n, nil
+		if n += m; len(b.rest) > 0 {
+			return n, nil // p is full
 		}
 		used, data, done, err := b.chunks.Decode(k.buf[k.r:k.w])
 		if err != nil {
@@ -186,7 +186,7 @@ func (b *body) readChunked(p []byte) (n int, err error) {
 			return n, io.EOF
 		case used > 0:
 			continue
-		case n > 0 && !b.chunks.Within():
+		case n == len(p) || n > 0 && !b.chunks.Within():
 			return n, nil
 		}
 		if err := b.c.more(); err != nil {

@@ -186,6 +186,10 @@ func TestDiffExpect(t *testing.T) {
 			c.answer("POST")
 			c.end()
 		}},
+		{name: "chunked, read as far as its data", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" + expect + "\r\n\r\n3\r\nabc\r\n0\r\nX: y\r\n\r\n", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			n, err := r.Body.Read(make([]byte, 3))
+			j.note("read %d %s, trailer %s", n, class(err), fields(r.Trailer))
+		}, by: []carriage{whole, encrypted, veiled}},
 		{name: "closed unread", send: head(expect) + "hello", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			j.note("close %s", class(r.Body.Close()))
 			n, err := r.Body.Read(make([]byte, 8))

@@ -91,6 +91,7 @@ func TestDiffRequestBody(t *testing.T) {
 		{name: "coding in mixed case", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: CHUNKED\r\n\r\n1\r\nx\r\n0\r\n\r\n"},
 		{name: "trailers declared", send: chunked + "Trailer: X-Sum, X-B\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 7\r\nx-b: 8\r\n\r\n"},
 		{name: "trailers undeclared", send: chunked + "\r\n3\r\nabc\r\n0\r\nX-Sum: 7\r\n\r\n"},
+		{name: "trailer declared without a name", send: chunked + "Trailer: ,\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
 		{name: "trailer declared and absent", send: chunked + "Trailer: X-Sum\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
 		{name: "chunked cut short", talk: func(c *client) {
 			c.send(chunked + "\r\n5\r\nhe")

@@ -148,6 +148,27 @@ func signedBodies() []exchange {
 				j.note("close %s", class(r.Body.Close()))
 			}},
 		{name: "cut-short", row: "cut-short", talk: func(c *client) { c.send(cut); c.finish() }, want: "Connection: close\r\n", by: []carriage{whole, bytewise}},
+		{name: "cut-short, and read on", row: "cut-short", talk: func(c *client) { c.send(cut); c.finish() }, want: "again unexpected EOF", by: []carriage{whole, bytewise}, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			_, err := r.Body.Read(make([]byte, 1))
+			j.note("again %s", class(err))
+		}},
+		{name: "duplex-unread, a chunk malformed", row: "duplex-unread", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			http.NewResponseController(w).EnableFullDuplex()
+			flushed("x")(j, w, r)
+			io.Copy(io.Discard, r.Body)
+		}, wantNot: "204 No Content"},
+		{name: "hijacked-body", row: "hijacked-body", send: post("hello"), want: "read 0 " + http.ErrBodyReadAfterClose.Error() + ", 5 buffered", by: []carriage{whole}, handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
+			conn, rw, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				j.note("hijack %v", err)
+				return
+			}
+			defer conn.Close()
+			n, err := r.Body.Read(make([]byte, 3))
+			j.note("read %d %s, %d buffered", n, class(err), rw.Reader.Buffered())
+		}},
+		{name: "trailer-fields", row: "trailer-fields", send: "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\nCookie: a=b\r\n\r\n", want: `trailer [X=["y"]]`},
 		{name: "duplex-unread", row: "duplex-unread", send: post("hello"), handler: func(j *journal, w http.ResponseWriter, r *http.Request) {
 			j.note("%s", class(http.NewResponseController(w).EnableFullDuplex()))
 			flushed("x")(j, w, r)

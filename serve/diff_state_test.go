@@ -41,6 +41,9 @@ func (s *states) ended(t *testing.T) string {
 	return s.text()
 }
 
+// halfSecond is the conversation in which serve tells of another state.
+const halfSecond = "half a head after an answer"
+
 // TestDiffConnState compares the states that one connection goes through.
 func TestDiffConnState(t *testing.T) {
 	tests := []struct {
@@ -48,6 +51,7 @@ func TestDiffConnState(t *testing.T) {
 		handler act
 		talk    func(*client)
 	}{
+		{halfSecond, see, func(c *client) { c.send(request("/")); c.answer("GET"); c.send("GET / HT"); c.finish() }},
 		{"one request", see, func(c *client) { c.send(request("/")); c.answer("GET"); c.end() }},
 		{"two and gone", see, func(c *client) {
 			c.send(request("/"))
@@ -83,6 +87,12 @@ func TestDiffConnState(t *testing.T) {
 			}
 			for _, by := range []carriage{whole, encrypted} {
 				want := run(control(), by)
+				if x.name == halfSecond { // docs/serve.md names the difference
+					if want != "new active idle closed" {
+						t.Errorf("net/http: states %q, as serve's?", want)
+					}
+					want = "new active idle active closed"
+				}
 				for _, s := range sides() {
 					if got := run(s, by); got != want {
 						t.Errorf("%s/%s: states %q, want %q", s.name, by, got, want)

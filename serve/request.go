@@ -362,7 +362,6 @@ func (b *body) open(c *conn, x *exchange) {
 // announceTrailers moves the names of trailers to come to Request.Trailer. As
 // net/http it refuses those that frame the message.
 func announceTrailers(r *http.Request) error {
-	r.Trailer = http.Header{}
 	for _, list := range r.Header["Trailer"] {
 		for name := range strings.SplitSeq(list, ",") {
 			name = http.CanonicalHeaderKey(strings.TrimSpace(name))
@@ -371,6 +370,9 @@ func announceTrailers(r *http.Request) error {
 				continue
 			case "Transfer-Encoding", "Trailer", "Content-Length":
 				return errTrailerName
+			}
+			if r.Trailer == nil {
+				r.Trailer = http.Header{}
 			}
 			r.Trailer[name] = nil
 		}

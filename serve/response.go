@@ -497,6 +497,7 @@ func (c *conn) copyPiece(to io.ReaderFrom, src io.Reader) (int64, error) {
 
 // Hijack hands the connection to the handler. A goroutine that reads the request's body then
 // takes nothing of what comes for the handler: its read ends with a time-out, as net/http's does.
+// Later reads of it return http.ErrBodyReadAfterClose.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err := w.enter(); err != nil {
 		return nil, nil, err
@@ -513,6 +514,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.hasBody {
 		w.x.body.seize(w.c)
 		defer w.x.body.mu.Unlock()
+		w.x.body.closed = w.x.body.err != io.EOF // what is left of it comes by the reader
 	}
 	return w.c.hijack()
 }
