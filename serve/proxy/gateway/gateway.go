@@ -46,12 +46,23 @@ type gateway struct {
 // server serves one address.
 type server struct {
 	serve.Server
-	l           net.Listener
-	given       bool                            // the socket was there before the program
-	certificate atomic.Pointer[tls.Certificate] // nil: no TLS
-	redirect    atomic.Pointer[string]          // as the file has it
-	passed      atomic.Bool                     // another process accepts what comes
-	ended       chan struct{}                   // nothing is accepted any more
+	l            net.Listener
+	given        bool                              // the socket was there before the program
+	certificates atomic.Pointer[[]tls.Certificate] // none: no TLS
+	redirect     atomic.Pointer[string]            // as the file has it
+	passed       atomic.Bool                       // another process accepts what comes
+	ended        chan struct{}                     // nothing is accepted any more
+}
+
+// certificate returns the first one that fits what a client asks for, else the first.
+func (s *server) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	all := *s.certificates.Load()
+	for i := range all {
+		if len(all) > 1 && hello.SupportsCertificate(&all[i]) == nil {
+			return &all[i], nil
+		}
+	}
+	return &all[0], nil
 }
 
 // newGateway returns one that takes the sockets of the gateway whose admin socket is at a
@@ -191,16 +202,15 @@ func (g *gateway) openAdmin(f *config.File) (*admin, error) {
 }
 
 // change has the gateway listen with these servers and certificates, and with no others.
-func (g *gateway) change(next map[string]*server, pairs []*tls.Certificate) {
+func (g *gateway) change(next map[string]*server, pairs map[string][]tls.Certificate) {
 	before := g.servers
 	g.servers = next
-	for i, l := range g.file.Listen {
-		s := next[l.Address]
-		s.redirect.Store(&l.Redirect)
-		if pairs[i] != nil {
-			s.certificate.Store(pairs[i])
-		}
-		if before[l.Address] != s {
+	for _, l := range g.file.Listen {
+		next[l.Address].redirect.Store(&l.Redirect)
+	}
+	for address, s := range next {
+		all := pairs[address]
+		if s.certificates.Store(&all); before[address] != s {
 			go g.run(s)
 		}
 	}
@@ -212,18 +222,22 @@ func (g *gateway) change(next map[string]*server, pairs []*tls.Certificate) {
 	}
 }
 
-// certificates loads those of each listener; nil stands for none.
-func certificates(f *config.File) ([]*tls.Certificate, error) {
-	all := make([]*tls.Certificate, len(f.Listen))
+// certificates loads those of each address, which stands in the file once for each of them.
+func certificates(f *config.File) (map[string][]tls.Certificate, error) {
+	all := map[string][]tls.Certificate{}
 	for i, l := range f.Listen {
-		if l.Certificate == "" {
+		before, there := all[l.Address]
+		if there && (len(before) == 0 || l.Certificate == "") {
+			return nil, &config.Problem{Path: fmt.Sprintf("listen[%d].address", i), Text: l.Address + " is there twice, which is for several certificates"}
+		}
+		if all[l.Address] = nil; l.Certificate == "" {
 			continue
 		}
 		pair, err := tls.LoadX509KeyPair(l.Certificate, l.Key)
 		if err != nil {
 			return nil, &config.Problem{Path: fmt.Sprintf("listen[%d].certificate", i), Text: err.Error()}
 		}
-		all[i] = &pair
+		all[l.Address] = append(before, pair)
 	}
 	return all, nil
 }
@@ -234,8 +248,8 @@ func (g *gateway) open(f *config.File) (map[string]*server, error) {
 	next := map[string]*server{}
 	for i, l := range f.Listen {
 		at := fmt.Sprintf("listen[%d].address", i)
-		if next[l.Address] != nil {
-			return next, &config.Problem{Path: at, Text: l.Address + " is there twice"}
+		if next[l.Address] != nil { // with another certificate
+			continue
 		}
 		if s := g.servers[l.Address]; s != nil {
 			if (s.TLSConfig != nil) != (l.Certificate != "") || (s.Protocols != nil) != l.H2C {
@@ -275,7 +289,7 @@ func (g *gateway) newServer(l net.Listener, as config.Listener) *server {
 		s.Protocols.SetUnencryptedHTTP2(true)
 	}
 	if as.Certificate != "" {
-		s.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate.Load(), nil }}
+		s.TLSConfig = &tls.Config{GetCertificate: s.certificate}
 	}
 	return s
 }

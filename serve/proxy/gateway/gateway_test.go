@@ -194,14 +194,14 @@ func TestEnd(t *testing.T) {
 	g.end(t)
 }
 
-// certificate writes a certificate and its key to a folder.
-func certificate(t *testing.T, dir string, serial int64) (cert, key string) {
+// certificate writes a certificate for hosts and its key to a folder.
+func certificate(t *testing.T, dir string, serial int64, hosts ...string) (cert, key string) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"x"}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour), DNSNames: hosts}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
 	if err != nil {
 		t.Fatal(err)
@@ -244,6 +244,40 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	g.end(t)
+}
+
+// TestCertificates has each host get its own certificate at one address, other clients the first.
+func TestCertificates(t *testing.T) {
+	at, plain := freeAddress(t), freeAddress(t)
+	var listen []string
+	for i, hosts := range [][]string{{"shop.example"}, {"stock.example", "*.stock.example"}} {
+		cert, key := certificate(t, t.TempDir(), int64(i+1), hosts...)
+		listen = append(listen, fmt.Sprintf(`{"address": %q, "certificate": %q, "key": %q}`, at, cert, key))
+	}
+	g := run(t)
+	if got := g.give(t, file("["+strings.Join(listen, ", ")+"]", "127.0.0.1:1")); len(got.Problems) > 0 || len(got.Listening) != 1 {
+		t.Fatalf("got %+v", got)
+	}
+	for name, want := range map[string]int64{"shop.example": 1, "stock.example": 2, "eu.stock.example": 2, "else.example": 1, "": 1} {
+		c, err := tls.Dial("tcp", at, &tls.Config{ServerName: name, InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.ConnectionState().PeerCertificates[0].SerialNumber.Int64(); got != want {
+			t.Errorf("%q: got certificate %d, want %d", name, got, want)
+		}
+		c.Close()
+	}
+	g.end(t)
+	for _, text := range []string{listen[0] + `, {"address": "` + at + `"}`, `{"address": "` + plain + `"}, {"address": "` + plain + `"}`} {
+		f, err := config.Parse([]byte(file("["+text+"]", "127.0.0.1:1")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = certificates(f); err == nil || !strings.Contains(err.Error(), "is there twice") {
+			t.Errorf("%s: got %v, want an address that is there twice", text, err)
+		}
+	}
 }
 
 // TestRedirect has an address send what comes to https, until the file has it otherwise.
