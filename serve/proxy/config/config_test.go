@@ -108,7 +108,9 @@ func TestProblems(t *testing.T) {
 				"middlewares[2].jwt: want jwks, or algorithm with one of secret_file and public_key_file\n" +
 				"middlewares[3].ipfilter: open no-such-file: "},
 		{`{` + rest + `"routes": [{"host": "a.example:80", "path": "/a/", "strip": "/b", "upstream": "a"}]}`,
-			"routes[0].host: got \"a.example:80\"; want a host without a port\nroutes[0].strip: no path of the route begins with /b"},
+			"routes[0].host: got \"a.example:80\"; want one host, without * or a port\nroutes[0].strip: no path of the route begins with /b"},
+		{`{` + rest + `"routes": [{"host": "*.a.example", "path": "/", "upstream": "a"}, {"host": "bücher.example", "path": "/", "upstream": "a"}]}`,
+			"routes[0].host: got \"*.a.example\"; want one host, without * or a port\nroutes[1].host: got \"bücher.example\"; want one host, without * or a port"},
 		{`{` + rest + `"routes": [{"path": "/", "upstream": "a", "guard": "api", "shadow": {"upstream": "b", "share": "0%"}}]}`,
 			"routes[0].guard: got \"api\"; want the name of one of guards\n" +
 				"routes[0].shadow.upstream: got \"b\"; want the name of one of upstreams\n" +

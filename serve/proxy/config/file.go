@@ -378,7 +378,7 @@ func readServer(v tree.Value, others []proxy.Server) proxy.Server {
 func readRoute(v tree.Value, upstreams map[string]Upstream, guards map[string][]Guard) Route {
 	k := v.Object("host", "path!", "method", "header", "cookie", "region", "strip", "prepend", "upstream", "split", "redirect", "guard", "shadow")
 	r := Route{
-		Host:  routing.PlainHost(k["host"].Text("a host without a port", func(s string) bool { return tree.IsHost(s) && !isAddress(s) })),
+		Host:  routing.PlainHost(k["host"].Text("one host, without * or a port", func(s string) bool { return tree.IsHost(s) && !isAddress(s) })),
 		Path:  k["path"].Text("a pattern that begins with /, such as /api/ or /users/{id}", tree.IsPath),
 		Strip: k["strip"].Text("a path that begins with / and does not end with one", func(s string) bool { return tree.IsPath(s) && !strings.HasSuffix(s, "/") }),
 		Prepend: k["prepend"].Text("a path that begins with / and does not end with one, without what is to be escaped", func(s string) bool {

@@ -15,8 +15,11 @@ func IsPath(s string) bool {
 	return strings.HasPrefix(s, "/") && IsFieldValue(s) && !strings.ContainsAny(s, "?# ")
 }
 
-// IsHost reports whether s is a host, with or without a port.
-func IsHost(s string) bool { return IsFieldValue(s) && !strings.ContainsAny(s, "/@?# ,") }
+// IsHost reports whether s is a host as requests name it, with or without a port: one in ASCII, no
+// pattern of hosts.
+func IsHost(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune("/@?#,*", c) })
+}
 
 // IsToken reports whether s is one of RFC 9110, section 5.6.2.
 func IsToken(s string) bool {
