@@ -68,20 +68,19 @@ func TestUnread(t *testing.T) {
 	for i, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
 			o, _ := serve(t, i, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }))
-			o.Requests = 200
 			for _, open := range []bool{false, true} {
-				o.Schedule, o.Connections = nil, 1
+				o.Schedule, o.Connections, o.Requests = nil, 1, 200
 				if open {
 					o.Schedule, o.Connections = pace.Constant(500), 0
 				}
-				r, err := load.Run(context.Background(), o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				checkSums(t, r)
 				stamped := open && p.engine == load.Epoll
-				if n := r.Unread.Count(); stamped && n < 100 || !stamped && n != 0 || n > 200 {
-					t.Errorf("open %v: the arrival of %d answers of 200 is known; all but the first if stamped (%v), else none", open, n, stamped)
+				r := run(t, context.Background(), o)
+				for stamped && r.Unread.Count() < uint64(o.Requests/2) && o.Requests < 5000 { // longer if the machine is busy: the kernel begins to stamp when it has the time
+					o.Requests *= 2
+					r = run(t, context.Background(), o)
+				}
+				if n, all := r.Unread.Count(), uint64(o.Requests); stamped && n < all/2 || !stamped && n != 0 || n > all {
+					t.Errorf("open %v: the arrival of %d answers of %d is known; all but the first if stamped (%v), else none", open, n, all, stamped)
 				}
 			}
 		})
