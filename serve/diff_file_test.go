@@ -92,7 +92,7 @@ func TestDiffReadFrom(t *testing.T) {
 // TestDiffSourceFails compares what becomes of an answer that is copied from something
 // with a descriptor, which fails, and that the handler then ends by itself.
 func TestDiffSourceFails(t *testing.T) {
-	const rest = "the rest"
+	const rest, soon = "the rest", 100 * time.Millisecond // a busy machine reads within it what there is
 	dir := t.TempDir()
 	copies := func(n int, open func() (io.ReadCloser, error)) act {
 		return with(func(j *journal, w http.ResponseWriter, r *http.Request) {
@@ -109,7 +109,7 @@ func TestDiffSourceFails(t *testing.T) {
 			j.note("wrote %d %s, context %v", m, class(err), r.Context().Err())
 		}, "Content-Length", itoa(n+len(rest)))
 	}
-	agree(t, []exchange{
+	agreeAtOnce(t, []exchange{
 		{name: "folder", send: request("/"), handler: copies(0, func() (io.ReadCloser, error) { return os.Open(dir) })},
 		{name: "pipe without an end", send: request("/"), handler: copies(600, func() (io.ReadCloser, error) {
 			from, to, err := os.Pipe()
@@ -118,7 +118,7 @@ func TestDiffSourceFails(t *testing.T) {
 			}
 			t.Cleanup(func() { to.Close() })
 			to.Write(make([]byte, 600))
-			return from, from.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			return from, from.SetReadDeadline(time.Now().Add(soon))
 		})},
 		{name: "connection that stops", send: request("/"), handler: copies(600, func() (io.ReadCloser, error) {
 			l := listener(t)
@@ -133,7 +133,7 @@ func TestDiffSourceFails(t *testing.T) {
 			}
 			t.Cleanup(func() { to.Close() })
 			to.Write(make([]byte, 600))
-			return from, from.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			return from, from.SetReadDeadline(time.Now().Add(soon))
 		})},
 	})
 }

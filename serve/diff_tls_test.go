@@ -29,7 +29,7 @@ func TestDiffCiphers(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "CipherSuites") {
 				t.Errorf("ServeTLS returned %v, want an error that names CipherSuites", err)
 			}
-		case <-time.After(time.Second):
+		case <-time.After(patience):
 			server.Close()
 			t.Errorf("ServeTLS serves")
 		}

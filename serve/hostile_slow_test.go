@@ -245,7 +245,7 @@ func sip(nc net.Conn, ended <-chan struct{}) {
 // served to the end under the same limits.
 func TestFairIsServed(t *testing.T) {
 	s := slowServer(orders{})
-	s.Limits.StallTimeout = time.Second // a busy machine may keep a client from its work
+	s.ReadHeaderTimeout, s.Limits.StallTimeout = time.Second, time.Second // a busy machine may keep a client from its work
 	f := fortify(t, s)
 	var fair sync.WaitGroup
 	for range 5 {

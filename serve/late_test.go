@@ -214,7 +214,7 @@ func TestLateWhileSettling(t *testing.T) {
 			defer noLeftovers(t)
 			slow := dawdlers{l, make(chan *dawdler, 1)}
 			var d *dawdler
-			s := &serve.Server{WriteTimeout: 100 * time.Millisecond, TLSConfig: config, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s := &serve.Server{WriteTimeout: 300 * time.Millisecond, TLSConfig: config, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				io.WriteString(w, "ok")
 				if r.URL.Path != "/late" {
 					return

