@@ -100,7 +100,7 @@ func startPrometheus(t *testing.T, targets []string) prometheus {
 	addr, dir := l.Addr().String(), t.TempDir()
 	l.Close()
 	config := filepath.Join(dir, "prometheus.yml")
-	text := "global: {scrape_interval: 200ms, scrape_timeout: 200ms}\nscrape_configs:\n- job_name: shops\n  static_configs: [{targets: ['" + strings.Join(targets, "', '") + "']}]\n"
+	text := "global: {scrape_interval: 500ms, scrape_timeout: 500ms}\nscrape_configs:\n- job_name: shops\n  static_configs: [{targets: ['" + strings.Join(targets, "', '") + "']}]\n"
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
