@@ -213,7 +213,9 @@ func across(m, n *verdict.Metric) []Change {
 			First: c.Effect.Effect, Second: d.Effect.Effect, Alpha: alpha, Anytime: c.Anytime || d.Anytime,
 			Sizes: verdict.Sizes{Threshold: max(m.Threshold, n.Threshold), Floor: max(m.Floor, n.Floor)},
 		}
-		x.Effect = verdict.Judge(change, stats.Rule{Alpha: alpha, Anytime: x.Anytime, Threshold: x.Threshold, Floor: x.Floor, HigherIsBetter: m.Higher})
+		if x.Effect = verdict.Judge(change, stats.Rule{Alpha: alpha, Anytime: x.Anytime, Threshold: x.Threshold, Floor: x.Floor, HigherIsBetter: m.Higher}); m.Unfloored || n.Unfloored {
+			x.Effect.Verdict = stats.Inconclusive // for want of the noise floor that a difference takes
+		}
 		all = append(all, x)
 	}
 	return all

@@ -32,9 +32,35 @@ func TestUnfinishedRuns(t *testing.T) {
 	}
 }
 
+// TestNoChangeWithoutFloor holds that a change is open where a run has too few trials of the
+// control's twin for a noise floor, as the run's own differences are.
+func TestNoChangeWithoutFloor(t *testing.T) {
+	for pairs, want := range map[int]stats.Verdict{5: stats.Inconclusive, 6: stats.Slower} {
+		first, second := made("first", 8, 1.02), made("second", 8, 1.10)
+		for _, run := range []*record.Run{first, second} {
+			run.Manifest.Study.Twin = true
+			for block := range pairs {
+				run.Trials = append(run.Trials, record.Trial{Block: block, Arm: "plain", Twin: true, Workload: "half", Steady: true,
+					Metrics: map[string]float64{"cpu_per_request": 30_000 + float64(block)}})
+			}
+		}
+		changes, err := across.Between(analyse(t, first), analyse(t, second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x := changes[0]; x.Effect.Verdict != want {
+			t.Errorf("%d pairs of control and twin: %s (%s, floor %g), want %s", pairs, x.Effect.Verdict, x.Range(), x.Floor, want)
+		}
+	}
+}
+
 // ended is a run of two arms, the second of which costs so many times the first.
 func ended(t *testing.T, outcome string, blocks int, cost float64) *verdict.Analysis {
 	t.Helper()
+	return analyse(t, made(outcome, blocks, cost))
+}
+
+func made(outcome string, blocks int, cost float64) *record.Run {
 	run := &record.Run{Manifest: record.Manifest{
 		ID: outcome, Outcome: outcome, Programs: map[string]record.Program{"plain": {BuildID: "a1"}},
 		Study: study.Study{
@@ -48,6 +74,11 @@ func ended(t *testing.T, outcome string, blocks int, cost float64) *verdict.Anal
 				Metrics: map[string]float64{"cpu_per_request": 30_000 * times}})
 		}
 	}
+	return run
+}
+
+func analyse(t *testing.T, run *record.Run) *verdict.Analysis {
+	t.Helper()
 	a, err := verdict.Analyse(run)
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ func (an *analyser) check(k study.Check, a *Analysis, family int) CheckResult {
 	default:
 		an.effect(&r, w, m)
 	}
-	if m.unfloored {
+	if m.Unfloored {
 		r.leaveOpen(m)
 	}
 	if m.Attributed {
@@ -112,17 +112,14 @@ func (an *analyser) find(k study.Check, a *Analysis) (w *Workload, m *Metric, f 
 	if w = a.Workload(k.Workload); w == nil {
 		return nil, nil, unmeasured("workload %s has no valid trial", k.Workload)
 	}
-	m = w.Metric(k.Metric)
-	if m == nil && an.attributes(k) {
+	switch m = w.Metric(k.Metric); {
+	case m == nil && an.attributes(k):
 		return nil, nil, unmeasured("no valid capture of workload %s has %s", k.Workload, k.Metric)
-	}
-	if m == nil && len(an.valid.lagging(cell{k.Workload, k.Arm, false}, k.Metric)) > 0 {
+	case m == nil && len(an.valid.lagging(cell{k.Workload, k.Arm, false}, k.Metric)) > 0:
 		return nil, nil, unmeasured("the generator's lag voids %s in every trial of workload %s", k.Metric, k.Workload)
-	}
-	if m == nil {
+	case m == nil:
 		return nil, nil, notComparable("%s was not measured in workload %s", k.Metric, k.Workload)
-	}
-	if m.Withheld != "" {
+	case m.Withheld != "":
 		return nil, nil, notComparable("%s is not shown: %s", parenthesised(m.Metric), m.Withheld)
 	}
 	return w, m, Finding{}

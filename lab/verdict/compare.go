@@ -35,6 +35,7 @@ type Comparison struct {
 	Effect stats.Comparison
 	// Difference is the paired difference in the metric's base unit.
 	Difference Estimate
+	plain      []float64 // paired differences in that unit
 
 	// Verdict is the final one: Faster and Slower mean better and worse.
 	Verdict  stats.Verdict
@@ -107,14 +108,14 @@ func (an *analyser) compare(w *Workload, m *Metric, arm, against cell) Compariso
 	if c.Withheld = an.otherRates(m.Name, arm, against); c.Withheld != "" {
 		return c
 	}
-	c.Difference = w.estimate(plain)
+	c.Difference, c.plain = w.estimate(plain), plain
 	c.Paired = d
 	c.Effect = Judge(d, an.rule(m, w))
 	c.Verdict, c.Needs = c.Effect.Verdict, c.Effect.Needs
 	if look := lookAt(an.looks, an.begun).Blocks; c.Anytime && c.Needs > 0 && look > an.begun {
 		c.Needs = max(c.Needs, look-an.begun) // the run, gone on with, looks no sooner
 	}
-	if m.unfloored && c.Verdict != stats.Inconclusive {
+	if m.Unfloored && c.Verdict != stats.Inconclusive {
 		c.Verdict, c.Needs, c.Note = stats.Inconclusive, leastTwinPairs-m.twinned, m.floorless()
 	}
 	c.Heaps = c.heaps()
@@ -203,7 +204,7 @@ func (an *analyser) setSizes(m *Metric, w *Workload) {
 			m.Floor, m.FloorBy = f, byCalibration
 		}
 	}
-	m.unfloored = an.study.Twin && an.rounds != nil && m.FloorBy == "" // captures have no twin
+	m.Unfloored = an.study.Twin && an.rounds != nil && m.FloorBy == "" // captures have no twin
 	m.Threshold = math.Log1p(an.study.Threshold)
 	if m.Scale == Difference {
 		whole := m.Name

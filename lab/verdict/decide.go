@@ -53,8 +53,7 @@ func (a *Analysis) planned() []*Comparison {
 		return nil
 	}
 	s, w := &a.Manifest.Study, a.Workload(a.Manifest.Study.Primary.Workload)
-	var all []*Comparison
-	paired := false
+	all, paired := []*Comparison(nil), false
 	for _, arm := range s.ArmsOf(w.Workload) {
 		if arm.Name == s.Control || s.Primary.Arm != "" && s.Primary.Arm != arm.Name {
 			continue
@@ -75,11 +74,10 @@ func (a *Analysis) planned() []*Comparison {
 
 // Progress says how far the decision is.
 func (a *Analysis) Progress() Progress {
-	p := Progress{Begun: a.begun}
+	p := Progress{Begun: a.begun, Look: lookAt(a.looks, a.begun)}
 	if w := a.Workload(a.Manifest.Study.Primary.Workload); w != nil {
 		p.Blocks = w.Blocks
 	}
-	p.Look = lookAt(a.looks, a.begun)
 	for _, c := range a.primary {
 		if c.Verdict == stats.Inconclusive || c.Withheld != "" {
 			p.Undecided++

@@ -33,6 +33,14 @@ func (c *Comparison) Deciding() Deciding {
 	return c.decidedBy(c.Effect.Interval, c.Alpha)
 }
 
+// decided is the difference in the metric's unit with an interval of the level that decided.
+func (c *Comparison) decided() Estimate {
+	if c.step == 0 {
+		return c.Difference
+	}
+	return estimate.Centre(c.plain, c.step, c.Anytime)
+}
+
 // Deciding returns the interval behind the direction of a check of an effect: where that there is
 // none contradicts it, the interval for equivalence.
 func (r *CheckResult) Deciding() Deciding {

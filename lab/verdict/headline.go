@@ -129,12 +129,11 @@ func (a *Analysis) describeComparison(c *Comparison, step int) string {
 	if in := a.resolved(c); in != nil {
 		c = in
 	}
-	arm, what, than, other := a.calledAt(c.Arm, step), metricAt(c.Metric, step), "", "the control"
+	arm, what, than, other, tail := a.calledAt(c.Arm, step), metricAt(c.Metric, step), "", "the control", ""
 	if step < withoutControl {
 		other = a.calledAt(c.Against, step)
 		than = " than with " + other
 	}
-	var tail string
 	switch {
 	case c.Withheld != "":
 		return fmt.Sprintf("With %s, %s is not compared: %s.", arm, what, c.Withheld)
@@ -200,7 +199,7 @@ func (c *Comparison) cost(what string) string {
 
 // apart reports whether the absolute difference lies on the side of the effect, whole.
 func (c *Comparison) apart() bool {
-	i := c.Difference.Interval
+	i := c.decided().Interval
 	return i.Bounded() && i.Lo*c.Effect.Effect > 0 && i.Hi*c.Effect.Effect > 0
 }
 
@@ -208,9 +207,9 @@ func (c *Comparison) apart() bool {
 // another one.
 func (c *Comparison) sure() string {
 	if !c.apart() {
-		return "(" + c.Range() + ")"
+		return "(" + c.Deciding().Range(c) + ")"
 	}
-	i := c.Difference.Interval
+	i := c.decided().Interval
 	least, most := Show(c.Metric, math.Abs(i.Lo)), Show(c.Metric, math.Abs(i.Hi))
 	if math.Abs(i.Lo) > math.Abs(i.Hi) {
 		least, most = most, least
@@ -299,9 +298,9 @@ func (a *Analysis) countOutcomes(step int) string {
 		}
 	}
 	if c := a.largest(); c.Told() && c.Effect.Effect > 0 {
-		text += fmt.Sprintf("; highest %s, %s (%s)", c.Arm, c.Figure(), c.Range())
+		text += fmt.Sprintf("; highest %s, %s (%s)", c.Arm, c.Figure(), c.Deciding().Range(c))
 	} else if c.Told() {
-		text += fmt.Sprintf("; lowest %s, %s (%s)", c.Arm, c.Figure(), c.Range())
+		text += fmt.Sprintf("; lowest %s, %s (%s)", c.Arm, c.Figure(), c.Deciding().Range(c))
 	}
 	return text + "."
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tarehq/tare/lab/study"
 	"github.com/tarehq/tare/lab/verdict"
+	"github.com/tarehq/tare/stats"
 	"github.com/tarehq/tare/stats/unit"
 	"github.com/tarehq/tare/studies"
 )
@@ -179,6 +180,35 @@ func TestHeadlineOfEveryMetric(t *testing.T) {
 			if i%2 == 1 && m.Name != "relative_mean" && len(a.Decisions()) > 0 && !strings.Contains(a.Headline, "The published 372 ") {
 				t.Errorf("it lacks what was published: %s", a.Headline)
 			}
+		}
+	}
+}
+
+// TestHeadlineHasDecidingInterval holds that a headline about one of several arms shows the interval
+// at the level at which it was told apart as one of them, be it in the unit or as a share.
+func TestHeadlineHasDecidingInterval(t *testing.T) {
+	for _, arms := range []int{4, 8} {
+		u := base()
+		u.arms(arms)
+		u.blocks, u.noise = 18, 0.02
+		u.effect("a1", "cpu_per_request", 1.3)
+		a := analyse(t, u.run())
+		c := compared(t, a, "half", "cpu_per_request", "a1")
+		by := c.Deciding()
+		if !c.Told() || by.Level <= 1-c.Alpha {
+			t.Fatalf("%d arms: %s at level %g, want one above %g", arms, c.Word(), by.Level, 1-c.Alpha)
+		}
+		want := by.Range(c)
+		if arms < 6 {
+			var d []float64
+			of := a.Workload("half").Metric("cpu_per_request")
+			for i, p := range of.Level("a1").Points {
+				d = append(d, p.Value-of.Level("a0").Points[i].Value)
+			}
+			want = strings.NewReplacer("+", "", " µs", "").Replace(verdict.SpanSigned(c.Metric, stats.SignedRankInterval(d, 1-by.Level)))
+		}
+		if !strings.Contains(a.Headline, "("+want+")") {
+			t.Errorf("%d arms: headline %q lacks %q, the interval that decided", arms, a.Headline, want)
 		}
 	}
 }

@@ -1,29 +1,26 @@
 // Package verdict turns a run's records into comparisons, and verdicts on the
 // claims it tests.
 //
-// The model: in every block of a workload each arm has one valid trial beside
-// one of the control, and what is compared is the pair. Paired differences are
-// of logarithms, so effects are ratios; a metric that is zero in some trial, or
-// a share, is compared by plain differences ([Scale] says which). The interval
-// of a [Comparison] has the level of the look that the blocks reached. Only
-// the study's primary metric, in its workload, is decided on: family-wise by
-// Holm over its arms. All other comparisons have the same intervals, not
-// corrected for multiple comparisons, and are descriptive; so are the checks of claims.
+// The model: in every block of a workload each arm has one valid trial beside one of the control,
+// and what is compared is the pair. Paired differences are of logarithms, so effects are ratios; a
+// metric that is zero in some trial, or a share, is compared by plain differences ([Scale] says
+// which). The interval of a [Comparison] has the level of the look that the blocks reached. Only
+// the study's primary metric, in its workload, is decided on: family-wise by Holm over its arms.
+// All other comparisons have the same intervals, not corrected for multiple comparisons, and are
+// descriptive; so are the checks of claims.
 //
-// An effect counts beyond two sizes that are never mixed: the study's threshold and
-// the noise floor, which comes from the control's own twin in the run, from
-// calibration, or both. The absence of one counts within the threshold alone, where
-// the floor is below it. Response times are compared only where arm and control
-// achieved the same rate, quantiles only where every trial had requests enough.
-// What is not compared says why ([Comparison.Withheld]).
+// An effect counts beyond two sizes that are never mixed: the study's threshold and the noise
+// floor, which comes from the control's own twin in the run, from calibration, or both. The absence
+// of one counts within the threshold alone, where the floor is below it. Response times are
+// compared only where arm and control achieved the same rate, quantiles only where every trial had
+// requests enough. What is not compared says why ([Comparison.Withheld]).
 //
 // A published claim is judged on its parts, each for itself:
 //
-//   - direction: confirmed where the interval excludes no effect on the claimed
-//     side and the effect is beyond threshold and floor; contradicted where it does
-//     so on the other side, and where the interval for equivalence lies inside the
-//     threshold ("no effect of practical size"). A published effect that is itself
-//     inside the threshold cannot be judged so and stays inconclusive.
+//   - direction: confirmed where the interval excludes no effect on the claimed side and the effect
+//     is beyond threshold and floor; contradicted where it does so on the other side, and where the
+//     interval for equivalence lies inside the threshold ("no effect of practical size"). A published
+//     effect that is itself inside the threshold cannot be judged so and stays inconclusive.
 //   - ratio: confirmed where the whole interval is near it, within half of the published effect
 //     or the threshold, and excludes no effect, and the effect is beyond the floor; contradicted
 //     where the whole interval is outside of that and of the floor; else inconclusive.
@@ -102,16 +99,16 @@ type Metric struct {
 
 	Scale Scale
 	Sizes
-	FloorBy  string  // where the floor comes from; "" = nowhere
-	Levels   []Level // every arm, the control included, in the study's order
-	Compared []Comparison
-	Twin     *Comparison // the control's twin against the control; nil without one
-	Ranking  *Ranking    // nil with fewer than four arms
-	Slope    *Slope      // nil without a scale of at least three positions
+	FloorBy   string  // where the floor comes from; "" = nowhere
+	Unfloored bool    // the twin has too few valid trials for a floor, and nothing else gives one
+	Levels    []Level // every arm, the control included, in the study's order
+	Compared  []Comparison
+	Twin      *Comparison // the control's twin against the control; nil without one
+	Ranking   *Ranking    // nil with fewer than four arms
+	Slope     *Slope      // nil without a scale of at least three positions
 
 	twinFloor float64 // the run's own floor, whatever calibration says
 	twinned   int     // blocks that had both the control and its twin
-	unfloored bool    // the twin has too few valid trials for a floor, and nothing else gives one
 }
 
 // Level is a cell's sample of a metric.
