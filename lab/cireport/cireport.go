@@ -130,7 +130,7 @@ func finding(g *verdict.Gated) string {
 	if g.Withheld != "" {
 		return g.Withheld
 	}
-	text := fmt.Sprintf("%s (%s interval %s), budget %s, %s", g.Figure(), verdict.Confidence(g.Alpha), g.Range(), unit.Change(g.Budget), unit.Plural(g.N, "block"))
+	text := fmt.Sprintf("%s (%s %s), budget %s, %s", g.Figure(), g.Difference.Called(), g.Range(), unit.Change(g.Budget), unit.Plural(g.N, "block"))
 	if g.Again != "" {
 		text += fmt.Sprintf("; the second run: %s", g.Again)
 	}

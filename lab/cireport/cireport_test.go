@@ -25,7 +25,7 @@ import (
 // gate is the budget of an arm's metric that came out so.
 func gate(metric, arm string, result bound.Outcome) verdict.Gated {
 	m, _ := study.MetricNamed(metric)
-	c := &verdict.Comparison{Metric: m, Workload: "load", Arm: arm, Scale: verdict.Ratio, N: 12, Alpha: 0.05}
+	c := &verdict.Comparison{Metric: m, Workload: "load", Arm: arm, Scale: verdict.Ratio, N: 12, Alpha: 0.05, Anytime: true, Difference: verdict.Estimate{Level: 0.95, Anytime: true}}
 	c.Effect.Effect, c.Effect.Interval = math.Log(1.11), stats.Interval{Lo: math.Log(1.09), Hi: math.Log(1.13)}
 	return verdict.Gated{Comparison: c, Budget: 0.05, Result: result}
 }
@@ -98,7 +98,7 @@ func TestJUnit(t *testing.T) {
 		t.Fatalf("got %+v", got.Suites)
 	}
 	cases := got.Suites[0].Cases
-	if f := cases[0].Failure; f == nil || !strings.Contains(f.Message, "+11.0 % (95 % interval +9.0 to +13.0 %), budget +5.0 %") ||
+	if f := cases[0].Failure; f == nil || !strings.Contains(f.Message, "+11.0 % (95 % anytime interval +9.0 to +13.0 %), budget +5.0 %") ||
 		!strings.Contains(f.Text, "audit.(*handler).ServeHTTP of api: +6.60 µs CPU") || strings.Contains(f.Text, "gzip") {
 		t.Errorf("the failure is %+v", f)
 	}

@@ -186,7 +186,7 @@ func sentence(g *verdict.Gated) string {
 	if g.Withheld != "" {
 		return fmt.Sprintf("%s: %s: %s", word, what, g.Withheld)
 	}
-	return fmt.Sprintf("%s: %s is %s (%s interval %s), budget %s", word, what, g.Figure(), verdict.Confidence(g.Alpha), g.Range(), unit.Change(g.Budget))
+	return fmt.Sprintf("%s: %s is %s (%s %s), budget %s", word, what, g.Figure(), g.Difference.Called(), g.Range(), unit.Change(g.Budget))
 }
 
 func repeat(command string) doc.Paragraph {
@@ -290,7 +290,7 @@ func metricsTable(s *Source, most int) doc.Table {
 	}
 	for _, l := range all {
 		cells := metricCells(a, l)
-		if other && l.Withheld == "" {
+		if other && l.Withheld == "" && cells[5].Text == l.Range() {
 			cells[5].Text += " (" + verdict.Confidence(l.Alpha) + ")"
 		}
 		t.Rows = append(t.Rows, doc.Row{Cells: cells})
@@ -317,7 +317,10 @@ func metricCells(a *verdict.Analysis, l line) []doc.Cell {
 		return cells
 	}
 	cells[2].Text, cells[3].Text = verdict.Show(l.Metric, l.AgainstMedian), verdict.Show(l.Metric, l.ArmMedian)
-	cells[4].Text, cells[5].Text = l.Figure(), l.Range()
+	cells[4].Text, cells[5].Text = l.Figure(), l.DecidingRange()
+	if l.gate != nil { // which has the level of the look, whatever the arm's verdict rests on
+		cells[5].Text = l.Range()
+	}
 	if m := a.Workload(l.Workload).Metric(l.Metric.Name); m.FloorBy != "" {
 		cells[6].Text = m.FloorText()
 	}

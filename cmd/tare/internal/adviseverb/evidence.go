@@ -160,7 +160,7 @@ func (m *measured) figure(arm string) string {
 	if c == nil {
 		return fmt.Sprintf("%s is what the others are compared with: %s %s", control, m.metric.Title, m.level(arm))
 	}
-	return fmt.Sprintf("%s %s against %s, %s interval %s, n=%d", m.metric.Title, c.Figure(), control, verdict.Confidence(c.Alpha), c.Range(), c.N)
+	return fmt.Sprintf("%s %s against %s, %s %s, n=%d", m.metric.Title, c.Figure(), control, c.Difference.Called(), c.Range(), c.N)
 }
 
 // level is an arm's median in words.

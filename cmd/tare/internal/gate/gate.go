@@ -270,7 +270,8 @@ type entry struct {
 	Effect   bounded `json:"effect"` // relative
 	Lo       bounded `json:"lo"`
 	Hi       bounded `json:"hi"`
-	Level    float64 `json:"level,omitzero"` // of the interval
+	Level    float64 `json:"level,omitzero"`   // of the interval
+	Anytime  bool    `json:"anytime,omitzero"` // it holds whenever one looks: the run has not ended
 	Blocks   int     `json:"blocks"`
 	Result   string  `json:"result"`
 	Again    string  `json:"again,omitempty"` // result of the second run
@@ -329,10 +330,10 @@ func gateRows(gates []verdict.Gated) []entry {
 		row := entry{Metric: g.Metric.Name, Workload: g.Workload, Arm: g.Arm, Budget: g.Budget, Blocks: g.N, Result: string(g.Result), Again: string(g.Again), Why: g.Withheld}
 		e := relative(g)
 		row.Effect, row.Lo, row.Hi = bounded(e.Value), bounded(e.Interval.Lo), bounded(e.Interval.Hi)
-		row.Level = e.Level
+		row.Level, row.Anytime = e.Level, g.Anytime
 		row.figure, row.span = "–", "–"
 		if g.Withheld == "" {
-			row.figure, row.span = g.Figure(), fmt.Sprintf("%s (%s)", g.Range(), verdict.Confidence(g.Alpha))
+			row.figure, row.span = g.Figure(), fmt.Sprintf("%s (%s)", g.Range(), strings.TrimSuffix(g.Difference.Called(), " interval"))
 		}
 		rows = append(rows, row)
 	}

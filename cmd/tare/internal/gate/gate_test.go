@@ -194,13 +194,20 @@ func TestRowsHaveTheirLevel(t *testing.T) {
 	m, _ := study.MetricNamed("cpu_per_request")
 	c := &verdict.Comparison{Metric: m, Workload: "half", Arm: "api", Scale: verdict.Ratio, N: 8, Alpha: 0.012, Difference: verdict.Estimate{Level: 0.988}}
 	rows := gateRows([]verdict.Gated{{Comparison: c, Budget: 0.05, Result: "held"}})
+	open := new(*c)
+	open.Anytime, open.Difference.Anytime = true, true
+	unfinished := gateRows([]verdict.Gated{{Comparison: open, Budget: 0.05, Result: "held"}})
 	for _, tc := range []struct {
+		rows  []entry
 		json  bool
 		width int
 		want  string
-	}{{false, 200, "0.0 to 0.0 % (98.8 %)"}, {false, 40, "interval"}, {true, 80, `"level": 0.988`}} {
+	}{
+		{rows, false, 200, "0.0 to 0.0 % (98.8 %)"}, {rows, false, 40, "interval"}, {rows, true, 80, `"level": 0.988`},
+		{unfinished, false, 200, "0.0 to 0.0 % (98.8 % anytime)"}, {unfinished, true, 80, `"anytime": true`},
+	} {
 		var out strings.Builder
-		if err := (&Cmd{JSON: tc.json}).print(&cli.Terminal{Out: &out, Width: tc.width}, rows); err != nil || !strings.Contains(out.String(), tc.want) {
+		if err := (&Cmd{JSON: tc.json}).print(&cli.Terminal{Out: &out, Width: tc.width}, tc.rows); err != nil || !strings.Contains(out.String(), tc.want) {
 			t.Errorf("width %d, JSON %v: got %q, %v, want %q", tc.width, tc.json, out.String(), err, tc.want)
 		}
 	}
