@@ -102,7 +102,7 @@ func main() {
 	t := &cli.Terminal{Out: os.Stdout, Err: os.Stderr, Width: cli.Columns(os.Stdout)}
 	smart := os.Getenv("TERM") != "dumb"
 	if term.IsTerminal(int(os.Stderr.Fd())) {
-		t.Live, t.Columns = smart, cli.Columns(os.Stderr)
+		t.Live, t.Columns = smart && cli.Foreground(os.Stderr), cli.Columns(os.Stderr)
 	}
 	t.Piped = !term.IsTerminal(int(os.Stdout.Fd()))
 	t.Colour = smart && !t.Piped && os.Getenv("NO_COLOR") == ""

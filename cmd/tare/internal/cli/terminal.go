@@ -16,7 +16,7 @@ import (
 // Terminal is where a verb reads and writes.
 type Terminal struct {
 	Out, Err io.Writer
-	Live     bool // standard error is a terminal: progress may be drawn
+	Live     bool // standard error is a terminal, with this process in the foreground: progress may be drawn
 	Colour   bool // standard output is a terminal and NO_COLOR is unset
 	Width    int  // of standard output, in columns
 	Piped    bool // standard output is not a terminal
