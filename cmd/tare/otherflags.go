@@ -78,7 +78,7 @@ func explainUsage(verbs []*kong.Node, args []string, err error) error {
 		text = cut // every short flag is near a short one
 	}
 	if i := slices.IndexFunc(verbs, func(n *kong.Node) bool { return n.Name == args[0] }); i >= 0 {
-		hint := cmp.Or(suggestFlags(verbs[i], args[1:]), explainTime(args[0], text))
+		hint := cmp.Or(suggestFlags(verbs[i], args[1:]), explainTime(args[0], text), explainMissing(verbs[i], text))
 		if args[0] == "help" && len(args) > 2 {
 			hint = fmt.Sprintf("`tare %s --help` lists its flags", args[1])
 		}
@@ -104,6 +104,14 @@ func explainUsage(verbs []*kong.Node, args []string, err error) error {
 		text += fmt.Sprintf(", did you mean %q?", near)
 	}
 	return cli.Usage(cmp.Or(hint, "see `tare help`"), errors.New(text))
+}
+
+// explainMissing is how a verb is called, where it lacks an argument or a flag.
+func explainMissing(verb *kong.Node, text string) string {
+	if strings.HasPrefix(text, "expected ") || strings.HasPrefix(text, "missing flags") {
+		return fmt.Sprintf("tare %s; `tare %s --help` says more", verb.Summary(), verb.Name)
+	}
+	return ""
 }
 
 // explainTime is how a time is written, where one was not understood.

@@ -16,6 +16,7 @@ import (
 	"github.com/tarehq/tare/cmd/tare/internal/runs/runstest"
 	"github.com/tarehq/tare/lab"
 	"github.com/tarehq/tare/lab/study"
+	"github.com/tarehq/tare/lab/verdict"
 )
 
 // program makes a folder with a Go file below the working directory of the test.
@@ -157,23 +158,24 @@ func TestRefusedMetrics(t *testing.T) {
 // What would help depends on why nothing was decided.
 func TestHintOfInconclusive(t *testing.T) {
 	short := &Cmd{Measure: runFlags{Budget: time.Second}}
-	if f, ok := errors.AsType[*cli.Failure](short.inconclusive("budget", 1)); !ok || !strings.Contains(f.Hint, "--budget 1m0s") {
+	if f, ok := errors.AsType[*cli.Failure](short.inconclusive("budget", verdict.Progress{Blocks: 1})); !ok || !strings.Contains(f.Hint, "--budget 1m0s") {
 		t.Errorf("a budget of a second: got %+v, want the hint to give enough", f)
 	}
 	c := &Cmd{Measure: runFlags{Budget: 2 * time.Minute}}
 	for _, tt := range []struct {
-		outcome string
-		blocks  int
-		want    string
+		outcome       string
+		blocks, needs int
+		want          string
 	}{
-		{"budget", 4, "try --budget 8m0s"},
-		{"cap", 7, "try --budget 8m0s"},
-		{"cap", compose.MostBlocks, "does not help"},
-		{"refused", 2, "most trials did not count"},
-		{"decided", 12, "could not be compared"},
+		{"budget", 4, 10, "try --budget 8m0s"},
+		{"cap", 7, 10, "try --budget 8m0s"},
+		{"budget", 5, 130, "try --budget 8m0s; it allows at most 30 blocks"},
+		{"cap", compose.MostBlocks, 10, "does not help"},
+		{"refused", 2, 10, "most trials did not count"},
+		{"decided", 12, 0, "could not be compared"},
 	} {
-		f, ok := errors.AsType[*cli.Failure](c.inconclusive(tt.outcome, tt.blocks))
-		if !ok || f.Status != cli.ExitInconclusive || !strings.Contains(f.Hint, tt.want) {
+		f, ok := errors.AsType[*cli.Failure](c.inconclusive(tt.outcome, verdict.Progress{Blocks: tt.blocks, Needs: tt.needs}))
+		if !ok || f.Status != cli.ExitInconclusive || !strings.Contains(f.Hint, tt.want) || tt.needs <= 10 && strings.Contains(f.Hint, "at most 30") {
 			t.Errorf("outcome %q after %d blocks: got %+v, want the hint %q", tt.outcome, tt.blocks, f, tt.want)
 		}
 	}

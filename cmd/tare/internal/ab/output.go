@@ -132,23 +132,26 @@ func (c *Cmd) conclude(a *verdict.Analysis, gates []verdict.Gated) error {
 		if 2*a.Trials.Valid < a.Trials.Total {
 			outcome = "refused" // also where the time was over before that was seen
 		}
-		return c.inconclusive(outcome, a.Progress().Blocks)
+		return c.inconclusive(outcome, a.Progress())
 	}
 	return nil
 }
 
-// inconclusive is the failure of a comparison that ended without a decision after so many
-// blocks, with what would help.
-func (c *Cmd) inconclusive(outcome string, blocks int) error {
+// inconclusive is the failure of a comparison that ended without a decision, with what would
+// help.
+func (c *Cmd) inconclusive(outcome string, p verdict.Progress) error {
 	hint := "the report says what could not be compared"
 	switch {
 	case outcome == "refused":
 		hint = "most trials did not count, for the reasons below \"How far to trust this\": a quieter machine, or a lower --rate such as 25%, may help"
-	case outcome == "cap" && blocks >= compose.MostBlocks:
+	case outcome == "cap" && p.Blocks >= compose.MostBlocks:
 		hint = "all planned blocks ran, so a longer --budget does not help: try a larger --threshold, or a quieter machine"
 	case outcome == "cap", outcome == "budget":
 		const least = time.Minute // in which most services have enough blocks
 		hint = fmt.Sprintf("the time was too short: try --budget %s", max(4*c.Measure.Budget, least))
+		if p.Blocks+p.Needs > compose.MostBlocks {
+			hint += fmt.Sprintf("; it allows at most %d blocks, so a larger --threshold or a quieter machine may be needed, too", compose.MostBlocks)
+		}
 	}
 	return &cli.Failure{Status: cli.ExitInconclusive, Err: errors.New("inconclusive"), Hint: hint}
 }

@@ -52,7 +52,7 @@ func ExplainCapture(err error) error {
 	case errors.Is(err, capture.ErrNoProfiles):
 		hint = `only the service itself can give these profiles: import _ "net/http/pprof" and serve http.DefaultServeMux on a loopback port, or mount serve/middleware/flight`
 	case errors.Is(err, bpf.ErrEnded), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESRCH):
-		hint = "is it still running?"
+		hint = "it has ended, or never was: pgrep -a NAME shows those that are there"
 	case errors.Is(err, cost.ErrNotSupported):
 		hint = "tare cost URL needs nothing of this, only net/http/pprof in the service; `tare help cost` says what --pid needs"
 	case errors.Is(err, fs.ErrPermission):

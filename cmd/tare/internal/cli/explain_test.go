@@ -71,7 +71,7 @@ func TestExplainCapture(t *testing.T) {
 		err  error
 		hint string
 	}{
-		{fmt.Errorf("no process 7: %w", os.ErrNotExist), "is it still running?"},
+		{fmt.Errorf("no process 7: %w", os.ErrNotExist), "it has ended, or never was: pgrep -a NAME shows those that are there"},
 		{fmt.Errorf("sampling: %w", cost.ErrNotSupported), "tare cost URL needs nothing of this, only net/http/pprof in the service; `tare help cost` says what --pid needs"},
 		{&capture.LoadError{Err: syscall.ECONNREFUSED, Network: &capture.NetworkError{PID: 7}}, "process 7 has a network of its own, with ports of its own: nsenter -t 7 -n tare … looks and loads from there"},
 		{&capture.LoadError{Err: syscall.ECONNREFUSED}, ""},

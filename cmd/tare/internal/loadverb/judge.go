@@ -106,7 +106,7 @@ func (s *summary) useless() error {
 	case c.Unverified > 0 && c.Unverified == c.Answered():
 		return &cli.Failure{Status: cli.ExitFailed, Err: errors.New("no answer was as --verify asks"), Hint: "look at an answer, then at the --verify flags"}
 	case s.onlyErrors() != nil:
-		return &cli.Failure{Status: cli.ExitFailed, Err: s.onlyErrors(), Hint: "check the URL; --verify-status CODE says that this status is expected"}
+		return &cli.Failure{Status: cli.ExitFailed, Err: s.onlyErrors(), Hint: "check the URL, and the header fields that it needs (-H); --verify-status CODE says that this status is expected"}
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (c *Command) Run(ctx context.Context, t *cli.Terminal) error {
 	}
 	data, err := shape.ReadFile(c.File)
 	if err != nil {
-		return err
+		return &cli.Failure{Status: cli.ExitFailed, Err: err, Hint: guide}
 	}
 	f, err := c.parse(data)
 	if err != nil {

@@ -188,6 +188,10 @@ func TestNoFile(t *testing.T) {
 	if f, ok := errors.AsType[*cli.Failure](err); !ok || f.Status != cli.ExitUsage || !strings.Contains(err.Error(), "which file?") {
 		t.Errorf("got %v", err)
 	}
+	err = (&Command{File: "none.yaml"}).Run(t.Context(), &cli.Terminal{Out: &out, Err: &out})
+	if f, ok := errors.AsType[*cli.Failure](err); !ok || f.Status != cli.ExitFailed || !strings.Contains(f.Hint, "tare help proxy") {
+		t.Errorf("a file that is not there: got %#v, want a hint", err)
+	}
 }
 
 // TestExamples has the files of the help and of the page be valid.

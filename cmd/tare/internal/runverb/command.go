@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -224,15 +225,15 @@ func (c *Command) plan(t *cli.Terminal, s *runs.Session, chosen []*study.Study) 
 // printPlan prints the order of trials.
 func printPlan(t *cli.Terminal, s *runs.Session, st *study.Study) {
 	last, took := s.Planned(st)
-	var looks []int
+	var looks []string
 	for _, l := range lab.Looks(st, s.Blocks) {
 		if l.Blocks < last {
-			looks = append(looks, l.Blocks)
+			looks = append(looks, strconv.Itoa(l.Blocks))
 		}
 	}
-	looks = append(looks, last)
-	fmt.Fprintf(t.Out, "%s: at most %s of %s, about %s; looks at %v; seed %d\n",
-		st.Name, unit.Plural(last, "block"), unit.Plural(st.CellsPerBlock(), "trial"), took.Round(time.Second), looks, s.Seed)
+	looks = append(looks, strconv.Itoa(last))
+	fmt.Fprintf(t.Out, "%s: at most %s of %s, about %s; may end after block %s; seed %d\n",
+		st.Name, unit.Plural(last, "block"), unit.Plural(st.CellsPerBlock(), "trial"), took.Round(time.Second), strings.Join(looks, ", "), s.Seed)
 	plan := study.NewPlan(st, s.Seed, last)
 	for b := range last {
 		fmt.Fprintf(t.Out, "block %d:", b+1)
