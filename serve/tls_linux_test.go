@@ -7,9 +7,49 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/tarehq/tare/serve"
 )
+
+// TestTLSHalfClosed has a client send a closure alert, and wait for its answer: by serve the
+// request goes on until the connection ends.
+func TestTLSHalfClosed(t *testing.T) {
+	for _, s := range append(sides(), control()) {
+		t.Run(s.name, func(t *testing.T) {
+			begun, seen := make(chan bool, 1), make(chan string, 2)
+			run := start(t, s, encrypted, &journal{}, func(hs *http.Server) {
+				hs.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					begun <- true
+					for _, wait := range []time.Duration{200 * time.Millisecond, long} {
+						select {
+						case <-r.Context().Done():
+							seen <- "ended"
+						case <-time.After(wait):
+							seen <- "goes on"
+						}
+					}
+				})
+			})
+			c := run.dial(t)
+			c.send(request("/"))
+			<-begun
+			c.closeWrite()
+			want := "goes on"
+			if s.name == control().name {
+				want = "ended"
+			}
+			if got := <-seen; got != want {
+				t.Errorf("after the closure alert the context %s, want that it %s", got, want)
+			}
+			c.Close()
+			if got := <-seen; got != "ended" {
+				t.Errorf("after the connection's end the context %s", got)
+			}
+			run.stop(t)
+		})
+	}
+}
 
 // TestTLSSockets has TLS spoken on a connection whose calls do not tell the scheduler, and on
 // TCP's own where a program may look for that.
