@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/tarehq/tare/serve/chain"
@@ -28,6 +29,7 @@ import (
 	"github.com/tarehq/tare/serve/middleware/recovery"
 	"github.com/tarehq/tare/serve/middleware/requestid"
 	"github.com/tarehq/tare/serve/middleware/secure"
+	"github.com/tarehq/tare/serve/middleware/static"
 	"github.com/tarehq/tare/serve/middleware/timeout"
 )
 
@@ -88,6 +90,7 @@ func TestOrder(t *testing.T) {
 	byName["basicauth"] = chain.Layer{Wrap: must(basicauth.New(basicauth.Options{Users: map[string]string{"ann": basicauth.Hash("secret")}})).Middleware}
 	byName["ipfilter"] = chain.Layer{Wrap: must(ipfilter.New(ipfilter.Options{})).Middleware}
 	byName["apikey"] = chain.Layer{Wrap: must(apikey.New(apikey.Options{Keys: map[string]string{apikey.Hash("secret"): "ann"}})).Middleware}
+	byName["static"] = chain.Layer{Wrap: must(static.New(static.Options{Files: fstest.MapFS{}}))}
 	byName["breaker"] = chain.Layer{Wrap: must(breaker.New("handler", breaker.Options{})).Middleware}
 	for _, c := range []struct {
 		outer, inner string
@@ -133,6 +136,9 @@ func TestOrder(t *testing.T) {
 		{"ipfilter", "clientaddr", "limit the proxies"},
 		{"ipfilter", "accesslog", "would not be logged"},
 		{"ipfilter", "cors", "could not read its refusals"},
+		{"breaker", "cors", "could not read its refusals"},
+		{"queue", "cors", "could not read its answers"},
+		{"static", "cors", "files would lack the fields"},
 		{"secure", "cors", ""},
 		{"cors", "secure", ""},
 		{"compress", "jwt", ""},

@@ -152,6 +152,9 @@ func (h *handler) ChainLayer() chain.Layer {
 		chain.Once("two would send the fields of both"),
 		chain.Before("auth", "preflights have no credentials, so that it would refuse them"),
 		chain.Before("limit", "scripts could not read its refusals"),
+		chain.Before("breaker", "scripts could not read its refusals"),
+		chain.Before("queue", "scripts could not read its answers"),
+		chain.Before("static", "files would lack the fields"),
 		chain.Before("cache", "answers from it would have the fields of another origin"),
 	}}
 }
