@@ -31,6 +31,7 @@ type gateway struct {
 	file    *config.File
 	journal atomic.Pointer[journal] // logs requests
 	retired []*journal              // before it, which may be open yet
+	replies os.FileInfo             // where replies to files go; nil: nowhere
 	admin   *admin                  // nil: none
 	servers map[string]*server      // by address
 	leaving sync.WaitGroup          // of servers whose address is no longer in the file
@@ -127,7 +128,7 @@ func (g *gateway) take(data []byte) error {
 		return err
 	}
 	was := g.journal.Load()
-	j, err := openJournal(f.AccessLog, was)
+	j, err := openJournal(f.AccessLog, was, g.replies)
 	if err != nil {
 		return err
 	}

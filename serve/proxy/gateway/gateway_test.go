@@ -534,6 +534,28 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// TestLogIsNotReplies has a log not be written between the replies, as /dev/stdout would be.
+func TestLogIsNotReplies(t *testing.T) {
+	inR, inW := io.Pipe()
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outR.Close()
+	defer outW.Close()
+	g := &running{inW, json.NewDecoder(outR), make(chan error, 1)}
+	go func() { g.ended <- serveInput(inR, outW, "") }()
+	listen := `[{"address": "` + freeAddress(t) + `"}]`
+	text := strings.Replace(file(listen, "127.0.0.1:1"), "{", fmt.Sprintf(`{"access_log": "/dev/fd/%d", `, outW.Fd()), 1)
+	if got := g.give(t, text); len(got.Problems) != 1 || got.Problems[0].Path != "access_log" {
+		t.Errorf("got %+v, want a problem of access_log", got)
+	}
+	if got := g.give(t, file(listen, "127.0.0.1:1")); len(got.Problems) > 0 {
+		t.Errorf("then: got %+v", got)
+	}
+	g.end(t)
+}
+
 // TestLogUpstream has lines say which server answered at last, after how many attempts; not which
 // one got a copy.
 func TestLogUpstream(t *testing.T) {

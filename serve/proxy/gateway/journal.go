@@ -25,13 +25,16 @@ type journal struct {
 }
 
 // openJournal opens the log at a path. It is the one that was there, unless that was moved away:
-// then it is let go.
-func openJournal(path string, was *journal) (*journal, error) {
+// then it is let go. It is not where the program's replies go.
+func openJournal(path string, was *journal, replies os.FileInfo) (*journal, error) {
 	if was != nil && was.path == path && was.stays() {
 		return was, nil
 	}
 	if path == "" {
 		return &journal{}, nil
+	}
+	if there, err := os.Stat(path); err == nil && os.SameFile(there, replies) {
+		return nil, &config.Problem{Path: "access_log", Text: path + " has the answers to files; use /dev/stderr, or a file"}
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {

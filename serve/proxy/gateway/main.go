@@ -226,6 +226,9 @@ func serveInput(in io.Reader, out io.Writer, replaces string) error {
 	if err != nil {
 		return err
 	}
+	if f, ok := out.(*os.File); ok {
+		g.replies, _ = f.Stat() // without it a log that writes there breaks them
+	}
 	for {
 		select {
 		case data := <-files:
