@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/tarehq/tare/serve/proxy"
@@ -74,11 +76,12 @@ func (a *admin) start() {
 
 // listenAdmin listens at a path; a socket that nobody listens on any more gives way.
 func listenAdmin(path string) (*net.UnixListener, error) {
-	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
 		c.Close()
 		return nil, &config.Problem{Path: "admin", Text: fmt.Sprintf("%s is in use", path)}
 	}
-	if fi, err := os.Stat(path); err == nil && fi.Mode().Type() == os.ModeSocket {
+	if fi, lost := os.Stat(path); lost == nil && fi.Mode().Type() == os.ModeSocket && errors.Is(err, syscall.ECONNREFUSED) {
 		_ = os.Remove(path) // else listening fails, and says why
 	}
 	private := net.ListenConfig{Control: keepPrivate} // it is nobody else's for no instant

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -187,4 +188,34 @@ func TestNameGone(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	g.end(t)
+}
+
+// TestBusyAdmin has an admin socket on which another program listens stay there, also if that has
+// many questions to answer, and one that a killed program has left give way.
+func TestBusyAdmin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "admin")
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			break // the queue is full
+		}
+		defer c.Close()
+	}
+	if l, err := listenAdmin(path); err == nil {
+		l.Close()
+		t.Error("took a socket away on which another program listens")
+	}
+	syscall.Close(fd)
+	l, err := listenAdmin(path)
+	if err != nil {
+		t.Fatalf("a socket that nobody listens on: %v", err)
+	}
+	l.Close()
 }
