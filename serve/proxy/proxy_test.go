@@ -145,6 +145,19 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// TestNoHost has nothing said of the host of a request that names none, as HTTP/1.0 may.
+func TestNoHost(t *testing.T) {
+	var got http.Header
+	url, _ := front(t, proxy.Options{Forwarded: true}, proxy.PoolOptions{}, upstream(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Clone() }))
+	raw(t, url, "GET / HTTP/1.0\r\n\r\n")
+	if host, ok := got["X-Forwarded-Host"]; ok {
+		t.Errorf("X-Forwarded-Host is %q, want none", host)
+	}
+	if text := got.Get("Forwarded"); text != "for=127.0.0.1;proto=http" {
+		t.Errorf("Forwarded is %q", text)
+	}
+}
+
 func lines(fields []string) string {
 	if len(fields) == 0 {
 		return ""

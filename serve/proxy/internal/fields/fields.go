@@ -186,7 +186,7 @@ func (p *Proxy) addForwarded(header http.Header, r *http.Request, peer string) {
 	if peer != "" {
 		header["X-Forwarded-For"] = values[:1:1]
 	}
-	if header["X-Forwarded-Host"] == nil {
+	if header["X-Forwarded-Host"] == nil && r.Host != "" { // HTTP/1.0 needs none
 		header["X-Forwarded-Host"] = values[1:2:2]
 	}
 	proto := viaHTTP
@@ -197,8 +197,11 @@ func (p *Proxy) addForwarded(header http.Header, r *http.Request, peer string) {
 		header["X-Forwarded-Proto"] = proto
 	}
 	if p.Forwarded {
-		element := "for=" + node(peer) + ";host=" + quoted(r.Host) + ";proto=" + proto[0]
-		header["Forwarded"] = append(slices.Clip(header["Forwarded"]), element)
+		element := "for=" + node(peer)
+		if r.Host != "" {
+			element += ";host=" + quoted(r.Host)
+		}
+		header["Forwarded"] = append(slices.Clip(header["Forwarded"]), element+";proto="+proto[0])
 	}
 }
 
