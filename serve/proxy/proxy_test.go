@@ -118,7 +118,7 @@ func TestFields(t *testing.T) {
 			"Via": "1.1 edge-1", "Forwarded": "", "Accept-Encoding": "", "User-Agent": ""}, "shop.example"},
 		{"of one hop", proxy.Options{Name: "edge-1"}, []string{"Connection: close, X-Secret, keep-alive", "X-Secret: 1", "Keep-Alive: timeout=5",
 			"Proxy-Authorization: Basic eA==", "TE: trailers, deflate", "Upgrade: h2c", "HTTP2-Settings: AAA", "Accept: text/plain", "Accept-Encoding: br"}, map[string]string{
-			"Connection": "", "X-Secret": "", "Keep-Alive": "", "Proxy-Authorization": "", "Te": "trailers", "Upgrade": "", "Http2-Settings": "",
+			"Connection": "TE", "X-Secret": "", "Keep-Alive": "", "Proxy-Authorization": "", "Te": "trailers", "Upgrade": "", "Http2-Settings": "",
 			"Accept": "text/plain", "Accept-Encoding": "br"}, "shop.example"},
 		{"a stranger's word", proxy.Options{Name: "edge-1"}, []string{"X-Forwarded-For: 6.6.6.6", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example",
 			"X-Forwarded-Port: 1", "X-Real-IP: 6.6.6.6", "Forwarded: for=6.6.6.6", "Via: 1.0 other"}, map[string]string{

@@ -24,6 +24,8 @@ func AppendHead(b []byte, r *http.Request) (head []byte, chunked bool) {
 		switch name {
 		case "Host", "Content-Length", "Transfer-Encoding", "Trailer":
 			continue // the frame is ours
+		case "Te": // it is for this hop alone (RFC 9110, section 10.1.4)
+			b = append(b, "Connection: TE\r\n"...)
 		}
 		for _, v := range values {
 			if name == "User-Agent" && v == "" {
