@@ -183,7 +183,7 @@ func (s *session) fit(res *load.Result) error {
 	if failed := s.failed(&c); failed != "" {
 		return errors.New(failed)
 	}
-	return s.proc.Failure()
+	return s.proc.Failure(nil)
 }
 
 // allocRate is how many bytes an arm allocates to one allocation that is sampled

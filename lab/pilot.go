@@ -84,16 +84,16 @@ func (r *runner) pilotTrial(ctx context.Context, name string, w study.Workload, 
 	o.WarmUp, o.Duration = pilotFor/4, pilotFor
 	res, err := s.offer(ctx, o)
 	for range pilotAgain {
-		if !silent(res) || s.proc.Failure() != nil || ctx.Err() != nil {
+		if !silent(res) || s.proc.Failure(nil) != nil || ctx.Err() != nil {
 			break
 		}
 		o.Duration *= 2
 		res, err = s.offer(ctx, o)
 	}
-	if died := s.proc.Failure(); died != nil {
+	if died := s.proc.Failure(err); died != nil {
 		err = fmt.Errorf("under load: %w", died)
 	}
-	if err != nil && res == nil && ctx.Err() == nil && s.proc.Failure() == nil {
+	if err != nil && res == nil && ctx.Err() == nil && s.proc.Failure(nil) == nil {
 		return 0, fmt.Errorf("loading arm %s under workload %s: %w", name, w.Name, err) // not the arm's fault
 	}
 	if err != nil {

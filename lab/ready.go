@@ -73,7 +73,7 @@ func (r *runner) takeProfile(ctx context.Context, p arm.Program, path string) er
 	stop(nil)
 	<-ended
 	if err != nil {
-		err = cmp.Or(ctx.Err(), one.proc.Failure(), err)
+		err = cmp.Or(ctx.Err(), one.proc.Failure(err), err)
 	}
 	return err
 }

@@ -40,7 +40,7 @@ func (r *runner) trial(ctx context.Context, c study.Cell) (record.Trial, *record
 	res, err := s.load(ctx, func(live load.Snapshot) {
 		r.reportEvent(Event{Stage: Loading, Arm: c.Arm, Workload: c.Workload, Block: c.Block + 1, Live: live})
 	})
-	if died := s.proc.Failure(); err != nil && died != nil { // what the load says of a server that is gone explains nothing
+	if died := s.proc.Failure(err); err != nil && died != nil { // what the load says of a server that is gone explains nothing
 		return t, nil, r.armFault(ctx, &t, fmt.Errorf("under load: %w", died))
 	}
 	if err != nil && res == nil {

@@ -47,7 +47,7 @@ func (s *session) faults(res *load.Result) []string {
 	if s.after.err != nil {
 		add("reading the arm after the load: %v", s.after.err)
 	}
-	if died := s.proc.Failure(); died != nil {
+	if died := s.proc.Failure(nil); died != nil {
 		add("under load: %v", died)
 	}
 	if c.Unverified > 0 && s.w.Flow == nil {

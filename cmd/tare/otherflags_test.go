@@ -41,7 +41,7 @@ func TestMisdirected(t *testing.T) {
 		"load --duraton 3s x":   {`unknown flag --duraton, did you mean "--duration"?`, "see `tare load --help`"},
 		"agent serve --cetrs x": {`unknown flag --cetrs, did you mean "--certs"?`, "see `tare agent --help`"},
 		"gate":                  {`expected "<study|run>"`, "tare gate <study|run> [flags]; `tare gate --help` says more"},
-		"whatif --pid 1":        {"missing flags: --owner=NAME", "tare whatif --owner=NAME [<service>] [flags]; `tare whatif --help`"},
+		"whatif --pid 1":        {"missing flags: --owner=NAME", "tare whatif --owner=NAME [<url|pid>] [flags]; `tare whatif --help`"},
 		"--nothing":             {"unknown flag --nothing", "see `tare help`"},
 		"ab --metric p99 . .":   {`--metric: no metric is called "p99"`, "did you mean response_p99? `tare help study-files` lists the metrics"},
 		"gate --max p50<=5% x":  {`--max: no metric is called "p50"`, "did you mean response_p50? "},

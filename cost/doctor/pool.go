@@ -18,8 +18,8 @@ func poolRule() Rule {
 	return Rule{
 		Name:     "pool",
 		Question: "Do sync.Pools hand out what was put back?",
-		Threshold: "New runs for more than a twentieth of the requests and more often than collections empty the pool " +
-			"(four objects for each processor, and one for each request at once, a collection), for more than 1 % of the CPU",
+		Threshold: "New runs for more than a twentieth of the requests, takes more than 1 % of the CPU, and runs more often than collections explain. " +
+			"They explain four objects for each processor, and one for each request in flight, a collection",
 		Remedy: "put the object back on every way out of the function, also after errors; look at Put's argument: the same type as New's, and not a new one",
 		Verify: "tare cost under the same load: the bytes that New allocates go away",
 		needs:  []Part{CPUProfile, BusyService, AllocationProfile},

@@ -56,7 +56,7 @@ func quotaRules() []Rule {
 	return []Rule{{
 		Name:      "procs",
 		Question:  "Is GOMAXPROCS beyond the CPU quota?",
-		Threshold: "GOMAXPROCS above the quota, rounded up and no less than 2, and held back in more than 1 % of the periods",
+		Threshold: "GOMAXPROCS is above the quota (rounded up, at least 2), and the process is held back in more than 1 % of the periods",
 		Remedy:    "build with Go 1.25 or later and no GOMAXPROCS in the environment: the runtime then follows the quota; or set GOMAXPROCS to it",
 		Verify:    verifyQuota,
 		needs:     []Part{CPUQuota},
@@ -64,7 +64,7 @@ func quotaRules() []Rule {
 	}, {
 		Name:      "throttled",
 		Question:  "Does the CPU quota hold the process back?",
-		Threshold: "held back in more than 1 % of the periods, though GOMAXPROCS is within the quota",
+		Threshold: "the process is held back in more than 1 % of the periods, though GOMAXPROCS is within the quota",
 		Remedy:    "raise the quota (a container's CPU limit) or allow bursts (cpu.max.burst); or make requests cheaper, where tare cost shows what they spend",
 		Verify:    verifyQuota,
 		needs:     []Part{CPUQuota},

@@ -32,10 +32,9 @@ type Builder struct {
 	// directory in the user's cache directory.
 	Cache string
 
-	// TakeProfile runs a program that was built to be profiled, under the load that Load
-	// tells apart from others, and has it write its CPU profile (see
-	// variant.ProfileVariable) to a path. It is for arms with the variant pgo, which
-	// cannot be built while it is nil.
+	// TakeProfile runs a program that was built to be profiled, under the load that Load tells
+	// apart from others, and has it write its CPU profile (see variant.ProfileVariable) to a path.
+	// It is for arms with the variant pgo, which cannot be built while it is nil.
 	TakeProfile func(ctx context.Context, p Program, path string) error
 	Load        string
 

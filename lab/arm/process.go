@@ -48,9 +48,8 @@ type Process struct {
 	killed  atomic.Bool // it did not end within that
 }
 
-// Start starts the program; ctx bounds the starting only. The caller must call
-// Stop. A program that is a URL is not started, only given the methods that
-// need no process.
+// Start starts the program; ctx bounds the starting only. The caller must call Stop. A program
+// that is a URL is not started, only given the methods that need no process.
 func Start(ctx context.Context, p Program, o StartOptions) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -248,17 +247,25 @@ func (a *Process) PID() int {
 	return a.cmd.Process.Pid
 }
 
-// Exited is closed when the process has ended, by itself or by Stop; never for
-// a URL.
+// Exited is closed when the process has ended, by itself or by Stop; never for a URL.
 func (a *Process) Exited() <-chan struct{} { return a.exited }
 
-// Failure returns how the process ended, with the last that it wrote to
-// standard error; nil while it runs, and for a URL.
-func (a *Process) Failure() error {
-	if err := a.alive(); err != nil && a.cmd != nil {
-		return err
+// Failure returns how the process ended, with the last that it wrote to standard error; nil while
+// it runs, and for a URL. After err, of requests to it, it may take a second to end: its sockets
+// close first.
+func (a *Process) Failure(err error) error {
+	if err != nil {
+		select {
+		case <-a.exited:
+		case <-time.After(time.Second):
+		}
 	}
-	return nil
+	select {
+	case <-a.exited:
+		return a.died()
+	default:
+		return nil
+	}
 }
 
 // errNoProcess says why a URL cannot be watched.
@@ -269,12 +276,7 @@ func (a *Process) alive() error {
 	if a.cmd == nil {
 		return errNoProcess
 	}
-	select {
-	case <-a.exited:
-		return a.died()
-	default:
-		return nil
-	}
+	return a.Failure(nil)
 }
 
 // died says how the process ended, with the last that it wrote.

@@ -295,7 +295,7 @@ func TestReadyFailsWhenTheArmDies(t *testing.T) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	<-a.Exited()
-	if err := a.Failure(); err == nil || !strings.Contains(err.Error(), "reading config.yaml") {
+	if err := a.Failure(nil); err == nil || !strings.Contains(err.Error(), "reading config.yaml") {
 		t.Errorf("failure of an arm that died: got %v, want what it wrote", err)
 	}
 	if _, err := a.Usage(false); err == nil || !strings.Contains(err.Error(), "exit status 3") {

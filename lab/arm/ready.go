@@ -13,11 +13,10 @@ const (
 	readyWithin = 60 * time.Second // whatever the context says
 )
 
-// Ready calls probe until it succeeds and returns the time from the fork to
-// then. It polls from 0.2 ms upwards, each time a quarter later, so that the
-// time is at most about a fifth too long. The probe's context ends with the
-// arm. When time runs out the error holds the probe's last and what the arm
-// wrote to standard error.
+// Ready calls probe until it succeeds and returns the time from the fork to then. It polls from
+// 0.2 ms upwards, each time a quarter later, so that the time is at most about a fifth too long.
+// The probe's context ends with the arm. When time runs out the error holds the probe's last and
+// what the arm wrote to standard error.
 func (a *Process) Ready(ctx context.Context, probe func(context.Context) error) (startup time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()

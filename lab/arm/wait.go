@@ -13,10 +13,9 @@ const peakEvery = 20 * time.Millisecond
 // Wait waits until a program that Start has started ends by itself, and returns
 // how it did, with all of its output written. The caller must still call Stop.
 //
-// Note: the peak is read off the running process, so that what it takes in its
-// last 20 ms may be missed. The kernel's own maximum (ru_maxrss) is worthless
-// here: it begins with the memory of tare, which the process shares between
-// fork and exec.
+// Note: the peak is read off the running process, so that what it takes in its last 20 ms may be
+// missed. The kernel's own maximum (ru_maxrss) is worthless here: it begins with the memory of
+// tare, which the process shares between fork and exec.
 func (a *Process) Wait(ctx context.Context) (Ending, error) {
 	if a.cmd == nil {
 		return Ending{}, fmt.Errorf("waiting for the arm: %w", errNoProcess)
