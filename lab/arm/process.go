@@ -254,7 +254,7 @@ func (a *Process) Exited() <-chan struct{} { return a.exited }
 // it runs, and for a URL. After err, of requests to it, it may take a second to end: its sockets
 // close first.
 func (a *Process) Failure(err error) error {
-	if err != nil {
+	if err != nil && a.cmd != nil {
 		select {
 		case <-a.exited:
 		case <-time.After(time.Second):

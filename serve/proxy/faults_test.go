@@ -601,7 +601,7 @@ func TestShortTimeout(t *testing.T) {
 			t.Errorf("got %q", text)
 		}
 	}
-	if took := time.Since(began); took > 30*each {
+	if took := time.Since(began); took > 14*each {
 		t.Errorf("three requests took %v, want %v for each attempt that fails", took, each)
 	}
 }

@@ -34,12 +34,15 @@ func (e Estimate) MarshalJSON() ([]byte, error) {
 }
 
 // Called names the interval for people: "98 % interval", or "95 % anytime interval".
-func (e Estimate) Called() string {
-	name := "interval"
+func (e Estimate) Called() string { return e.Confidence() + " interval" }
+
+// Confidence is the interval's level for people: "98 %", or "95 % anytime".
+func (e Estimate) Confidence() string {
+	text := fmt.Sprintf("%.4g %%", 100*e.Level)
 	if e.Anytime {
-		name = "anytime interval"
+		text += " anytime"
 	}
-	return fmt.Sprintf("%.4g %% %s", 100*e.Level, name)
+	return text
 }
 
 // Finite is v where JSON can hold it, and nil where it cannot.

@@ -333,7 +333,7 @@ func gateRows(gates []verdict.Gated) []entry {
 		row.Level, row.Anytime = e.Level, g.Anytime
 		row.figure, row.span = "–", "–"
 		if g.Withheld == "" {
-			row.figure, row.span = g.Figure(), fmt.Sprintf("%s (%s)", g.Range(), strings.TrimSuffix(g.Difference.Called(), " interval"))
+			row.figure, row.span = g.Figure(), fmt.Sprintf("%s (%s)", g.Range(), g.Difference.Confidence())
 		}
 		rows = append(rows, row)
 	}
